@@ -1,0 +1,1 @@
+"""Frozen facts: what the cluster said, typed, with absence kept. No rule lives here."""
