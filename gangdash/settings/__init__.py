@@ -1,0 +1,1 @@
+"""Settings of the three modes: embedded (one machine), production (containers), test."""

@@ -1,0 +1,196 @@
+"""What is true in every mode. The mode's own module imports this one and adds database, broker and secrets.
+
+Each GANGDASH_ variable is read here or in the mode's module, never elsewhere; .env.example lists them all.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from gangdash import __version__
+from gangdash.settings.env import env
+from gangdash.settings.logs import logging_config
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+
+# --- what gangdash reads -----------------------------------------------------------------------------------------
+# Everything that one installation keeps on disk: database, broker folder, secret key (embedded mode only).
+GANGDASH_STATE_DIR = env.path("GANGDASH_STATE_DIR") or BASE_DIR / ".state"
+# A folder of kubeconfig files, one cluster each, named after the file; re-read while running.
+GANGDASH_CLUSTERS_DIR = env.path("GANGDASH_CLUSTERS_DIR")
+# One kubeconfig; the context is its current one unless named.
+GANGDASH_KUBECONFIG = env.path("GANGDASH_KUBECONFIG")
+GANGDASH_KUBE_CONTEXT = env.text("GANGDASH_KUBE_CONTEXT")
+# True where the kubeconfig belongs to the demo cluster, so that the pages can say so.
+GANGDASH_DEMO = env.flag("GANGDASH_DEMO", default=False)
+# The address that users type, for links in reports and messages; also the host that requests may name.
+GANGDASH_BASE_URL = env.text("GANGDASH_BASE_URL").rstrip("/")
+
+# --- how often and how much --------------------------------------------------------------------------------------
+GANGDASH_POLL_SECONDS = env.integer("GANGDASH_POLL_SECONDS", 15, least=2, most=3600)
+# KAI's own default; taken where the scheduler's arguments do not say another period.
+GANGDASH_SCHEDULE_PERIOD = env.number("GANGDASH_SCHEDULE_PERIOD", 1.0, least=0.1, most=600)
+# One analysis may take this long on its own queue before it is stopped.
+GANGDASH_ANALYSIS_SECONDS = env.integer("GANGDASH_ANALYSIS_SECONDS", 900, least=30, most=86_400)
+GANGDASH_UPLOAD_MAX_BYTES = env.integer("GANGDASH_UPLOAD_MAX_BYTES", 256 * 1024**2, least=1024)
+GANGDASH_UNPACKED_MAX_BYTES = env.integer("GANGDASH_UNPACKED_MAX_BYTES", 2 * 1024**3, least=1024)
+GANGDASH_NESTING_MAX = env.integer("GANGDASH_NESTING_MAX", 200, least=20, most=1000)
+
+# --- Django ------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "apps.accounts",
+    "apps.clusters",
+    "apps.inventory",
+    "apps.workloads",
+    "apps.collector",
+    "apps.diagnosis",
+    "apps.api",
+    "apps.dashboard",
+]
+
+INSTALLED_APPS = [
+    name for name in INSTALLED_APPS if not name.startswith("apps.") or (BASE_DIR / name.replace(".", "/")).is_dir()
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "gangdash.csp.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "gangdash.urls"
+WSGI_APPLICATION = "gangdash.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+USE_I18N = False
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "gangdash.staticfinders.PlotlyFinder",
+]
+
+# Uploads above the cap are refused by the view that takes them; everything else is small.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
+FILE_UPLOAD_PERMISSIONS = 0o600
+
+# --- who may look ------------------------------------------------------------------------------------------------
+if (BASE_DIR / "apps" / "accounts" / "models.py").exists():
+    AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login/"
+
+ALLOWED_HOSTS = env.words("GANGDASH_ALLOWED_HOSTS")
+CSRF_TRUSTED_ORIGINS: list[str] = []
+if GANGDASH_BASE_URL:
+    base_address = urlsplit(GANGDASH_BASE_URL)
+    env.require("GANGDASH_BASE_URL", base_address.hostname, "Write it with its scheme, like https://gangdash.example")
+    if base_address.hostname:
+        ALLOWED_HOSTS.append(base_address.hostname)
+        CSRF_TRUSTED_ORIGINS.append(f"{base_address.scheme}://{base_address.netloc}")
+
+SESSION_COOKIE_NAME = "gangdash_session"
+CSRF_COOKIE_NAME = "gangdash_csrf"
+SESSION_COOKIE_AGE = int(timedelta(days=7).total_seconds())
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# --- REST --------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "gangdash",
+    "DESCRIPTION": "Why gangs of GPU pods wait, and what would start them.",
+    "VERSION": __version__,
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# --- Celery ------------------------------------------------------------------------------------------------------
+# The queue carries hints, the database carries duties: any task may be lost or run twice.
+CELERY_TASK_DEFAULT_QUEUE = "collect"
+CELERY_TASK_ROUTES = {"diagnosis.*": {"queue": "analyse"}}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_SOFT_TIME_LIMIT = 50
+CELERY_TASK_TIME_LIMIT = 60
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 500
+CELERY_TIMEZONE = "UTC"
+# Each entry expires with its interval, so that ticks cannot pile up behind a slow worker.
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
+    "every-poll-tick-read-clusters": {
+        "task": "collector.poll_clusters",
+        "schedule": GANGDASH_POLL_SECONDS,
+        "options": {"expires": GANGDASH_POLL_SECONDS},
+    },
+    "every-poll-tick-diagnose-what-is-due": {
+        "task": "diagnosis.diagnose_due",
+        "schedule": GANGDASH_POLL_SECONDS,
+        "options": {"expires": GANGDASH_POLL_SECONDS},
+    },
+}
+
+# --- logs --------------------------------------------------------------------------------------------------------
+LOGGING = logging_config(
+    style=env.choice("GANGDASH_LOG_FORMAT", "text", ("text", "json")),
+    level=env.choice("GANGDASH_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")),
+)
