@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from gangdash.health import healthz
 
-urlpatterns = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", healthz, name="healthz"),
 ]
 for prefix, module in (("api/v1/", "apps.api.urls"), ("", "apps.dashboard.urls")):

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from django.core.management.utils import get_random_secret_key
+
 from gangdash.settings.env import env
 
 test_database_url = os.environ.get("GANGDASH_TEST_DATABASE_URL", "")
@@ -18,7 +20,7 @@ env.use({"GANGDASH_STATE_DIR": str(Path(tempfile.gettempdir()) / "gangdash-test-
 from gangdash.settings.base import *  # noqa: E402 - base reads the environment when it is imported
 
 DEBUG = False
-SECRET_KEY = "only-for-tests"
+SECRET_KEY = get_random_secret_key()
 ALLOWED_HOSTS += ["testserver", "localhost", "127.0.0.1"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 WHITENOISE_USE_FINDERS = True
