@@ -279,8 +279,11 @@ class _Listener(ThreadingHTTPServer):
         while not self.stopping:
             self.handle_request()
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Any, client_address: Any) -> None:
         self.open.add(request)
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -331,7 +334,7 @@ class FakeApiServer:
         return self
 
     def stop(self) -> None:
-        """End every watch and connection and free the port."""
+        """Cut every watch and connection and free the port."""
         self.end_watches()
         self._listener.stop()
         self._thread.join()
