@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
+from gangdash import bootstrap
+
 OWN_COMMANDS = {
     "up": "start everything on this machine: web, workers, and a demo cluster when no cluster is given",
     "test": "run the whole test suite; arguments go to pytest",
@@ -23,8 +25,11 @@ def failure_code(command: str) -> int:
 
 def run_tests(arguments: list[str]) -> int:
     """Run pytest in this process; its closing line is the last thing printed."""
-    import pytest
-
+    try:
+        import pytest
+    except ModuleNotFoundError:
+        print("pytest is not installed here; install requirements-dev.lock", file=sys.stderr)
+        return 1
     return int(pytest.main(arguments))
 
 
@@ -49,6 +54,7 @@ def run_django(argv: list[str]) -> int:
 def main(argv: list[str]) -> int:
     """Run one command and return its exit code."""
     command = argv[1] if len(argv) > 1 else ""
+    bootstrap.ensure(command)
     if command == "test":
         return run_tests(argv[2:])
     return run_django(argv)
