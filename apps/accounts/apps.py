@@ -1,0 +1,9 @@
+"""People, roles, tokens and the record of what was done."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    name = "apps.accounts"

@@ -1,0 +1,159 @@
+"""Reads of explanations, timelines and analysed moments, always inside what the reader may see."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+
+from apps.accounts.models import User
+from apps.accounts.scope import Scope
+from apps.clusters.choices import PollOutcome
+from apps.clusters.models import PollRun
+from apps.clusters.selectors import STALE_POLLS
+from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot, Upload
+from apps.workloads.choices import GangState
+from apps.workloads.models import Gang
+from apps.workloads.selectors import VERDICT_ORDER
+
+SERIES_POINTS_MAX = 1500
+"""More change points than this are thinned to an even grid: a chart has no more pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingSeries:
+    """Waiting GPUs over time. ``verdicts`` holds one list as long as ``times`` per verdict that occurs.
+
+    A value is true from its time to the next one. ``gaps`` are spans in which nothing was read.
+    """
+
+    times: tuple[datetime, ...]
+    verdicts: dict[str, tuple[float, ...]]
+    gaps: tuple[tuple[datetime, datetime], ...]
+
+
+def explanation_get(*, gang: Gang) -> ExplanationRecord | None:
+    """Return what is said of a gang now, None before its first diagnosis."""
+    return ExplanationRecord.objects.filter(gang=gang, is_current=True).select_related("snapshot__reading").first()
+
+
+def explanation_at(*, gang: Gang, moment: datetime) -> ExplanationRecord | None:
+    """Return what was said of a gang at a moment in the past, as far as it is still kept."""
+    kept = ExplanationRecord.objects.filter(gang=gang, snapshot__as_of__lte=moment)
+    return kept.select_related("snapshot__reading").order_by("-snapshot__as_of", "-pk").first()
+
+
+def explanation_current_list(*, gangs: Iterable[Gang]) -> dict[int, ExplanationRecord]:
+    """Return the current explanations of some gangs by the gang's key; one query."""
+    rows = ExplanationRecord.objects.filter(gang__in=[gang.pk for gang in gangs], is_current=True)
+    return {row.gang_id: row for row in rows}
+
+
+def timeline_list(*, gang: Gang) -> QuerySet[ReasonTimeline]:
+    """Return the reasons of a gang, oldest first."""
+    return ReasonTimeline.objects.filter(gang=gang).order_by("opened_at", "pk")
+
+
+def change_list(*, scope: Scope, since: datetime, cluster: str = "") -> QuerySet[ReasonTimeline]:
+    """Return what changed since a moment, newest first; ``was_verdict`` and ``was_code`` say what it was before."""
+    rows = _timelines(scope, cluster).filter(opened_at__gte=since).select_related("gang__cluster")
+    before = ReasonTimeline.objects.filter(gang=OuterRef("gang"), opened_at__lt=OuterRef("opened_at"))
+    before = before.order_by("-opened_at")
+    return rows.annotate(
+        was_verdict=Subquery(before.values("verdict")[:1]), was_code=Subquery(before.values("code")[:1])
+    ).order_by("-opened_at", "-pk")
+
+
+def snapshot_newest(*, cluster_id: int) -> Snapshot | None:
+    """Return the newest finished analysis of a cluster, None before the first."""
+    return Snapshot.objects.filter(cluster=cluster_id, outcome="done").order_by("-as_of", "-pk").first()
+
+
+def waiting_series(*, scope: Scope, since: datetime, until: datetime, cluster: str = "") -> WaitingSeries:
+    """Return waiting GPUs by verdict between two moments, from the timelines; two queries."""
+    rows = _timelines(scope, cluster).filter(
+        Q(closed_at=None) | Q(closed_at__gt=since), opened_at__lt=until, state=GangState.WAITS, gpus__gt=0
+    )
+    steps: dict[datetime, dict[str, float]] = {since: {}, until: {}}
+    for verdict, gpus, opened, closed in rows.order_by().values_list("verdict", "gpus", "opened_at", "closed_at"):
+        _add(steps, max(opened, since), verdict, gpus)
+        if closed is not None and closed < until:
+            _add(steps, closed, verdict, -gpus)
+    times, levels = _accumulate(steps)
+    keep = _thinned(times)
+    return WaitingSeries(
+        times=tuple(times[index] for index in keep),
+        verdicts={
+            verdict: tuple(level.get(verdict, 0.0) for level in (levels[index] for index in keep))
+            for verdict in VERDICT_ORDER
+            if any(verdict in change for change in steps.values())
+        },
+        gaps=tuple(_gaps(scope, since, until, cluster)),
+    )
+
+
+def upload_list(*, user: User) -> QuerySet[Upload]:
+    """Return the uploads that a person may see, newest first, without their content."""
+    uploads = Upload.objects.defer("packed", "document")
+    return uploads if user.is_admin else uploads.filter(user=user)
+
+
+def upload_get(*, user: User, upload_id: str) -> Upload:
+    """Return one upload with its answer; ``Upload.DoesNotExist`` where it is not there or not visible."""
+    uploads = Upload.objects.defer("packed")
+    return uploads.get(pk=upload_id) if user.is_admin else uploads.get(pk=upload_id, user=user)
+
+
+def _timelines(scope: Scope, cluster: str) -> QuerySet[ReasonTimeline]:
+    fields = {"cluster_field": "gang__cluster__name", "namespace_field": "gang__namespace"}
+    rows = ReasonTimeline.objects.filter(scope.namespace_filter(**fields))
+    return rows.filter(gang__cluster__name=cluster) if cluster else rows
+
+
+def _add(steps: dict[datetime, dict[str, float]], moment: datetime, verdict: str, gpus: float) -> None:
+    change = steps.setdefault(moment, {})
+    change[verdict] = change.get(verdict, 0.0) + gpus
+
+
+def _accumulate(steps: dict[datetime, dict[str, float]]) -> tuple[list[datetime], list[dict[str, float]]]:
+    times = sorted(steps)
+    level: dict[str, float] = {}
+    levels = []
+    for moment in times:
+        for verdict, gpus in steps[moment].items():
+            # Rounded, as a sum of fractions that came and went must end at zero.
+            level[verdict] = round(level.get(verdict, 0.0) + gpus, 6)
+        levels.append(dict(level))
+    return times, levels
+
+
+def _thinned(times: list[datetime]) -> list[int]:
+    if len(times) <= SERIES_POINTS_MAX:
+        return list(range(len(times)))
+    span = (times[-1] - times[0]) / SERIES_POINTS_MAX
+    keep, due = [], times[0]
+    for index, moment in enumerate(times):
+        if moment >= due or index == len(times) - 1:
+            keep.append(index)
+            due = moment + span
+    return keep
+
+
+def _gaps(scope: Scope, since: datetime, until: datetime, cluster: str) -> Iterable[tuple[datetime, datetime]]:
+    """Yield spans between good polls that are longer than what makes a cluster stale.
+
+    Only for one cluster: over several, what one reads hides what another misses.
+    """
+    if not cluster:
+        return
+    longest = timedelta(seconds=settings.GANGDASH_POLL_SECONDS * STALE_POLLS)
+    runs = PollRun.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
+    good = runs.filter(outcome__in=[PollOutcome.READ, PollOutcome.PARTIAL], ended_at__range=(since, until))
+    moments = list(good.order_by("ended_at").annotate(moment=F("ended_at")).values_list("moment", flat=True))
+    for before, after in itertools.pairwise(moments):
+        if after - before > longest:
+            yield before, after

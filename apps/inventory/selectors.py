@@ -1,0 +1,76 @@
+"""Reads of nodes, queues and domains.
+
+Nodes, queues and domains carry no namespace: whoever sees any namespace of a cluster sees them, names of others'
+gangs are not among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from apps.accounts.scope import Scope
+from apps.inventory.choices import NodeState
+from apps.inventory.models import Domain, Node, Queue, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTotals:
+    """GPUs of the visible clusters; ``total = used + free + lost``."""
+
+    total: float
+    used: float
+    free: float
+    lost_cordoned: float
+    lost_not_ready: float
+    lost_other: float
+
+    @property
+    def lost(self) -> float:
+        return self.lost_cordoned + self.lost_not_ready + self.lost_other
+
+
+def node_list(*, scope: Scope, cluster: str = "") -> QuerySet[Node]:
+    """Return nodes by name, of every visible cluster or of the named one that is read."""
+    nodes = Node.objects.filter(scope.cluster_filter(cluster_field="cluster__name")).select_related("cluster")
+    return nodes.filter(cluster__name=cluster) if cluster else nodes.filter(cluster__is_read=True)
+
+
+def queue_list(*, scope: Scope, cluster: str = "") -> QuerySet[Queue]:
+    """Return queues by name, of every visible cluster or of the named one that is read."""
+    queues = Queue.objects.filter(scope.cluster_filter(cluster_field="cluster__name")).select_related("cluster")
+    return queues.filter(cluster__name=cluster) if cluster else queues.filter(cluster__is_read=True)
+
+
+def topology_list(*, scope: Scope, cluster: str) -> QuerySet[Topology]:
+    """Return the topologies of one cluster by name."""
+    return Topology.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
+
+
+def domain_list(*, scope: Scope, cluster: str, topology: str = "", label: str = "") -> QuerySet[Domain]:
+    """Return domains of one cluster from the broadest down; of one topology and one level where named."""
+    domains = Domain.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
+    if topology:
+        domains = domains.filter(topology=topology)
+    return domains.filter(label=label) if label else domains
+
+
+def gpu_totals(*, scope: Scope, cluster: str = "") -> GpuTotals:
+    """Return how many GPUs there are, used, free and lost; one query."""
+    state = Q(state=NodeState.CORDONED), Q(state=NodeState.NOT_READY)
+    sums = node_list(scope=scope, cluster=cluster).aggregate(
+        total=Sum("gpus", default=0.0),
+        used=Sum("gpus_used", default=0.0),
+        free=Sum("gpus_free", default=0.0),
+        lost_cordoned=Sum("gpus_lost", filter=state[0], default=0.0),
+        lost_not_ready=Sum("gpus_lost", filter=state[1], default=0.0),
+        lost_other=Sum("gpus_lost", filter=~(state[0] | state[1]), default=0.0),
+    )
+    return GpuTotals(**sums)
+
+
+def node_state_counts(*, scope: Scope, cluster: str = "") -> dict[str, int]:
+    """Return the number of nodes per state; a state without nodes is absent."""
+    rows = node_list(scope=scope, cluster=cluster).order_by().values_list("state").annotate(nodes=Count("pk"))
+    return dict(rows)

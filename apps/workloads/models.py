@@ -1,0 +1,119 @@
+"""Gangs and their pods: facts of the newest reading, and the newest verdict in columns that lists can sort by.
+
+A gang's identity is cluster and uid, from the first sight until after it is gone. The explanation itself is in
+``apps.diagnosis``; the verdict columns here are its copy, written in the same transaction.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from apps.clusters.models import Cluster
+from apps.workloads.choices import GangState
+
+
+class Gang(models.Model):
+    """One PodGroup, or a workload that should have one and has none (then ``kind`` says what it is)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="gangs")
+    uid = models.CharField(max_length=64)
+    kind = models.CharField(max_length=64, default="PodGroup")
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    owner = models.CharField(max_length=512, blank=True)
+    """The topmost owner as ``Kind/namespace/name``; empty where the gang stands alone."""
+    queue = models.CharField(max_length=253, blank=True)
+    shard = models.CharField(max_length=253, blank=True)
+    priority_class = models.CharField(max_length=253, blank=True)
+    preemptibility = models.CharField(max_length=32, blank=True)
+    min_member = models.PositiveIntegerField(null=True)
+    topology = models.CharField(max_length=253, blank=True)
+    required_level = models.CharField(max_length=317, blank=True)
+    preferred_level = models.CharField(max_length=317, blank=True)
+    pods_total = models.PositiveIntegerField(default=0)
+    pods_placed = models.PositiveIntegerField(default=0)
+    """Pods that have a node and have not ended."""
+    pods_waiting = models.PositiveIntegerField(default=0)
+    """Pods without a node, gated ones included."""
+    gpus = models.FloatField(default=0)
+    gpus_waiting = models.FloatField(default=0)
+    """GPUs that pods without a node ask for."""
+    shape = models.CharField(max_length=64, blank=True)
+    """``pods x GPUs each`` where all pods ask the same, else empty."""
+    created_at = models.DateTimeField(null=True)
+    first_seen_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    gone_at = models.DateTimeField(null=True)
+    fingerprint = models.CharField(max_length=32, blank=True)
+
+    # The newest verdict.
+    state = models.CharField(max_length=16, choices=GangState, default=GangState.UNKNOWN)
+    verdict = models.CharField(max_length=16, blank=True)
+    code = models.CharField(max_length=32, blank=True)
+    who = models.CharField(max_length=16, blank=True)
+    certainty = models.CharField(max_length=16, blank=True)
+    sentence = models.CharField(max_length=255, blank=True)
+    subject = models.CharField(max_length=512, blank=True)
+    """The object that the first binding constraint was read from; gangs of one cause share it."""
+    stage = models.CharField(max_length=8, blank=True)
+    waiting_since = models.DateTimeField(null=True)
+    diagnosed_as_of = models.DateTimeField(null=True)
+
+    # What the next diagnosis is told about before.
+    placeable_since = models.DateTimeField(null=True)
+    last_ran_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["cluster", "namespace", "name", "pk"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["cluster", "uid"], name="gang_identity")]
+        indexes: ClassVar = [
+            # The triage list: what waits now, longest first.
+            models.Index(fields=["state", "waiting_since"], name="gang_waiting", condition=models.Q(gone_at=None)),
+            # A gang page by name, and the list of one namespace.
+            models.Index(fields=["cluster", "namespace", "name"], name="gang_by_name"),
+            # Retention looks for what is gone long enough.
+            models.Index(fields=["gone_at"], name="gang_gone"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def public_id(self) -> str:
+        """Return the stable id of REST and links: cluster and uid survive a rebuilt database."""
+        return f"{self.cluster.name}~{self.uid}"
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state == GangState.WAITS
+
+
+class Pod(models.Model):
+    """One pod of a gang, or one that should belong to one."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods")
+    gang = models.ForeignKey(Gang, on_delete=models.CASCADE, related_name="pods", null=True)
+    uid = models.CharField(max_length=64)
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    sub_group = models.CharField(max_length=253, blank=True)
+    phase = models.CharField(max_length=16)
+    node = models.CharField(max_length=253, blank=True)
+    gpus = models.FloatField(default=0)
+    is_gated = models.BooleanField(default=False)
+    is_terminating = models.BooleanField(default=False)
+    reason = models.CharField(max_length=253, blank=True)
+    """The pod's own reason, or that of its PodScheduled condition."""
+    restarts = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(null=True)
+    fingerprint = models.CharField(max_length=32)
+
+    class Meta:
+        ordering: ClassVar = ["namespace", "name", "pk"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["cluster", "uid"], name="pod_identity")]
+        indexes: ClassVar = [models.Index(fields=["cluster", "namespace", "name"], name="pod_by_name")]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
