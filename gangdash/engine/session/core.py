@@ -1,0 +1,73 @@
+"""One shard's working state for one cycle.
+
+Time is the snapshot's ``as_of``; nothing here reads a clock. Built by ``session.build``; rules add
+themselves to ``hooks`` and ``listeners``. Mirrors pkg/scheduler/framework/session.go (KAI d5bc503a).
+"""
+
+from __future__ import annotations
+
+from gangdash.engine.model.cluster import ClusterSnapshot
+from gangdash.engine.model.config import SchedulerConfig, SchedulerParams, Shard
+from gangdash.engine.session.hooks import Hooks
+from gangdash.engine.statement import Amounts, Committed, JobState, Layout, Statement, TaskState, World
+from gangdash.engine.statement.vectors import NO_AMOUNTS
+
+
+class Session(World):
+    """What the actions of a cycle share. ``jobs`` and ``queues`` are keyed by name, nodes sorted by name."""
+
+    def __init__(self, snapshot: ClusterSnapshot, shard: Shard) -> None:
+        super().__init__()
+        self.snapshot = snapshot
+        self.shard = shard
+        self.layout = Layout()
+        self.tasks: dict[str, TaskState] = {}
+        """Every pod that the scheduler sees, by uid, also pods of no gang."""
+        self.hooks = Hooks()
+        self.min_gpu_memory: int | None = None
+        """Smallest and largest MiB per GPU among nodes that say it; ``None`` where none does."""
+        self.max_gpu_memory: int | None = None
+        self.total: Amounts = NO_AMOUNTS
+        """What the top-level queues share."""
+        self.done: list[tuple[str, Committed]] = []
+        """Every committed operation with the action that did it, in order."""
+        self.one_of_several: set[str] = set()
+        """Keys of gangs for which the scheduler would have picked among equals in no defined order."""
+        self.budget_hits: dict[str, str] = {}
+        """Search budget that ran out, by key of the gang."""
+        self.not_modelled: dict[str, list[str]] = {}
+        """Parts of the scheduler that matter to a gang and are not replayed, by key of the gang."""
+
+    @property
+    def as_of(self) -> float:
+        return self.snapshot.as_of
+
+    @property
+    def config(self) -> SchedulerConfig:
+        return self.shard.config
+
+    @property
+    def params(self) -> SchedulerParams:
+        return self.shard.config.params
+
+    @property
+    def pool_name(self) -> str:
+        """The node pool as messages name it."""
+        return self.params.node_pool_label_value or "default"
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def commit(self, action: str, statement: Statement) -> None:
+        """Make a statement final and remember which action did it."""
+        for operation in statement.commit():
+            self.done.append((action, operation))
+            if operation.task.job is not None and operation.kind.value == "evict":
+                operation.task.job.last_eviction = self.as_of
+
+    def is_queue_usable(self, job: JobState) -> bool:
+        """Whether the gang's queue exists with its parent and is a leaf: no action tries the gang otherwise."""
+        queue = self.queues.get(job.queue)
+        if queue is None or not queue.is_leaf:
+            return False
+        return not queue.parent or queue.parent in self.queues
