@@ -55,6 +55,10 @@ def main(argv: list[str]) -> int:
     """Run one command and return its exit code."""
     command = argv[1] if len(argv) > 1 else ""
     bootstrap.ensure(command)
+    if command == "up":
+        from gangdash import supervisor
+
+        return supervisor.main(argv[2:])
     if command == "test":
         return run_tests(argv[2:])
     return run_django(argv)

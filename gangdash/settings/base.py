@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "django_filters",
     "drf_spectacular",
+    "gangdash",
     "apps.accounts",
     "apps.clusters",
     "apps.inventory",
