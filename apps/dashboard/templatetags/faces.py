@@ -1,0 +1,125 @@
+"""Marks, amounts and moments inside templates. Everything that comes from a cluster is escaped here, once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.dashboard import marks, numbers
+
+register = template.Library()
+
+register.filter("num", numbers.number)
+register.filter("amount", numbers.amount)
+register.filter("iso", numbers.iso)
+register.filter("full_clock", numbers.full_clock)
+register.filter("parsed", numbers.parse_time)
+
+
+@register.filter
+def counted(value: float, nouns: str) -> str:
+    """Write a number with its noun: ``{{ n|counted:"gang" }}`` or ``"entry,entries"``."""
+    singular, _, plural = nouns.partition(",")
+    return numbers.counted(value, singular, plural)
+
+
+@register.filter
+def unit_word(unit: str) -> str:
+    return numbers.UNIT_WORDS.get(unit, unit)
+
+
+@register.filter
+def gpus(value: float) -> str:
+    return numbers.counted(value, "GPU")
+
+
+@register.filter
+def word(text: str) -> str:
+    """Write an identifier as words: ``not_ready`` as ``not ready``."""
+    return text.replace("_", " ")
+
+
+@register.simple_tag
+def icon(name: str, extra: str = "") -> SafeString:
+    """Draw one symbol; it is decoration, so a word stands beside it."""
+    return format_html(
+        '<svg class="i{}" viewBox="0 0 16 16" aria-hidden="true"><use href="{}#i-{}"></use></svg>',
+        f" {extra}" if extra else "",
+        static("icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def verdict(value: str, size: str = "") -> SafeString:
+    """Draw a verdict badge: icon and word, always both."""
+    mark = marks.verdict_mark(value)
+    classes = f"v v-{mark.family}{' big' if size else ''}"
+    return format_html('<span class="{}">{}{}</span>', classes, icon(mark.icon), mark.word)
+
+
+@register.simple_tag
+def family(value: str) -> str:
+    """Return the class that gives an element the verdict's colours."""
+    return f"k-{marks.verdict_mark(value).family}"
+
+
+@register.simple_tag
+def verdict_icon(value: str) -> SafeString:
+    return icon(marks.verdict_mark(value).icon)
+
+
+@register.filter
+def verdict_word(value: str) -> str:
+    return marks.verdict_mark(value).word
+
+
+@register.simple_tag
+def who(value: str) -> SafeString:
+    mark = marks.who_mark(value)
+    return format_html('<span class="who">{}{}</span>', icon(mark.icon), mark.word)
+
+
+@register.filter
+def who_word(value: str) -> str:
+    return marks.who_mark(value).word
+
+
+@register.simple_tag
+def proof(certainty: str) -> SafeString:
+    """Draw how sure a verdict is; green only where it is proved."""
+    mark = marks.CERTAINTY[certainty or "no_verdict"]
+    means = marks.CERTAINTY_MEANS[certainty or "no_verdict"]
+    return format_html(
+        '<span class="proof {}">{}{}<span class="vh">: {}</span></span>', mark.family, icon(mark.icon), mark.word, means
+    )
+
+
+@register.simple_tag
+def moment(value: datetime | None, now: datetime) -> SafeString:
+    """Write a point in time; the full one is in the title, the machine's in the attribute."""
+    if value is None:
+        return format_html('<span class="absent">{}</span>', "—")
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        numbers.iso(value),
+        numbers.full_clock(value),
+        numbers.clock(value, now),
+    )
+
+
+@register.simple_tag
+def waited(value: datetime | None, now: datetime) -> SafeString:
+    """Write how long something lasts since then; the script counts it on while the page is open."""
+    if value is None:
+        return format_html('<span class="absent">{}</span>', "—")
+    return format_html(
+        '<time datetime="{}" title="since {}" data-since>{}</time>',
+        numbers.iso(value),
+        numbers.full_clock(value),
+        numbers.between(value, now),
+    )
