@@ -7,3 +7,9 @@ from django.apps import AppConfig
 
 class AccountsConfig(AppConfig):
     name = "apps.accounts"
+
+    def ready(self) -> None:
+        """Have logins written to the audit record."""
+        from apps.accounts import logins
+
+        logins.connect()
