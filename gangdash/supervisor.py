@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 GRACE_SECONDS = 10.0
+# A terminal or a wrapper may deliver one request twice; only a later signal is an impatient user.
+SAME_REQUEST_SECONDS = 1.0
 FIRST_PAGE_SECONDS = 60.0
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -155,6 +157,8 @@ class Supervisor:
         self.port = int(self.listener.getsockname()[1])
         self.lock = lock_state(options.state_dir, self.port)
         write_secret_key(options.state_dir / "secret-key")
+        for name in ("queue", "control"):
+            (options.state_dir / "broker" / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         self.demo_kubeconfig = options.state_dir / "demo" / "demo.yaml"
         self.environment = self._child_environment(environment)
         self.children: list[Child] = []
@@ -171,6 +175,8 @@ class Supervisor:
             "PYTHONUNBUFFERED": "1",
             # A worker that is asked to stop gives its task a few seconds, not the task's own limit.
             "REMAP_SIGTERM": "SIGQUIT",
+            # Who starts this as root has been told so by everything else on the machine.
+            "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
         }
         if options.demo:
             mine |= {"GANGDASH_KUBECONFIG": str(self.demo_kubeconfig), "GANGDASH_CLUSTERS_DIR": ""}
@@ -203,7 +209,7 @@ class Supervisor:
         login = self._prepare()
         python = sys.executable
         self._add("web", [python, "-m", "gunicorn", *self._web_options()], handles=[self.listener.fileno()])
-        worker = [python, "-m", "celery", "-A", "gangdash.celery", "worker", "--loglevel", "WARNING"]
+        worker = [python, "-m", "celery", "--quiet", "-A", "gangdash.celery", "worker", "--loglevel", "WARNING"]
         worker += ["-P", "prefork", "--without-gossip", "--without-mingle", "--without-heartbeat"]
         beat = ["-B", "-s", str(self.options.state_dir / "beat-schedule")]
         # Two workers, as an analysis may take minutes and must not hold up the next reading.
@@ -250,20 +256,24 @@ class Supervisor:
     def _wait_for_first_page(self) -> None:
         deadline = time.monotonic() + FIRST_PAGE_SECONDS
         self._watch(until=lambda: self._page_answers() or time.monotonic() > deadline)
-        if not self._page_answers():
+        if time.monotonic() > deadline:
             raise UpError(f"no page after {FIRST_PAGE_SECONDS:.0f} s; the lines above say why")
 
     def _page_answers(self) -> bool:
+        """Tell whether the first page is there; an error page will not get better by asking again."""
         if self.options.demo and not self.demo_kubeconfig.exists():
             return False
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=2)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
         try:
-            connection.request("GET", "/", headers={"Host": f"{HOST}:{self.port}"})
-            return connection.getresponse().status < 400
+            connection.request("GET", "/")
+            status = connection.getresponse().status
         except (OSError, http.client.HTTPException):
             return False
         finally:
             connection.close()
+        if status >= 400:
+            raise UpError(f"the first page answers with status {status}; the lines above say why")
+        return True
 
     def _ready_line(self, login: str) -> str:
         options = self.options
@@ -304,9 +314,11 @@ class Supervisor:
         """Stop all children together; a second signal, or the end of the grace, kills their groups."""
         for child in self.children:
             child.ask_to_stop()
-        deadline = time.monotonic() + GRACE_SECONDS
+        asked_at = time.monotonic()
         while any(child.process and child.ended() is None for child in self.children):
-            if time.monotonic() > deadline or self.signals.wait(0.1):
+            again = self.signals.wait(0.1)
+            waited = time.monotonic() - asked_at
+            if waited > GRACE_SECONDS or (again and waited > SAME_REQUEST_SECONDS):
                 break
         for child in self.children:
             child.kill_group()

@@ -43,7 +43,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 # Files come straight from the packages: nothing to collect before the first page.
 WHITENOISE_USE_FINDERS = True
 
-CELERY_BROKER_URL = "filesystem://"
+CELERY_BROKER_URL = "filesystem://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "data_folder_in": str(GANGDASH_STATE_DIR / "broker" / "queue"),
     "data_folder_out": str(GANGDASH_STATE_DIR / "broker" / "queue"),

@@ -25,6 +25,8 @@ if database:
 CELERY_BROKER_URL = env.broker("GANGDASH_BROKER_URL")
 env.require("GANGDASH_BROKER_URL", CELERY_BROKER_URL, "Set it to redis://host:6379/0")
 
+# The image is built with everything collected, hashed and compressed.
+STATIC_ROOT = BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
