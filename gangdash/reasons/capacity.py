@@ -1,0 +1,311 @@
+"""Codes of gangs that start by themselves (WILL_START) and of gangs that fit nowhere (NO_FIT)."""
+
+from __future__ import annotations
+
+from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.reason import Reason
+
+_GPU_WORDS = r"didn't have enough resources?: GPUs"
+_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for"
+_DOMAIN_WORDS = (
+    r"node-group.*can allocate only",
+    r"node-group\(s\) didn't have enough",
+    r"couldn't be satisfied for job",
+    r"not enough resources in .* to allocate the job",
+)
+
+REASONS = (
+    Reason(
+        code=ReasonCode.FITS_NOW,
+        title="Fits now",
+        meaning="Every required pod has a node; the scheduler has not had time to place them yet.",
+        who=Who.WAIT,
+        sentence="Fits now: {pods:pod has|pods have} a node ({nodes:list}); the scheduler binds on its next cycle.",
+        forms={
+            "status_differs": (
+                "Fits now: queue {queue} uses {used} by its pods, and {need} more stay within {allowed}; its status "
+                "still says {reported:bare}."
+            ),
+            "after_move": "Starts next cycle: {action} moves {moved:pod|pods} of {victims:list} to make room.",
+        },
+        evidence=("the replay places the gang", "no sign that the scheduler had time to act"),
+    ),
+    Reason(
+        code=ReasonCode.WAITS_FOR_RELEASE,
+        title="Waits for a release",
+        meaning="The gang fits on what terminating pods still hold; it starts when they are gone.",
+        who=Who.WAIT,
+        sentence=(
+            "Starts when {terminating:terminating pod|terminating pods} of {holders:list} on {nodes:list} "
+            "{terminating:~is|are} gone; {terminating:~it holds|they hold} {held:gpu} until then."
+        ),
+        evidence=("the replay promises nodes whose resources are being released", "pods with a deletionTimestamp"),
+        upstream=(r"was pipelined to node",),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.WAITS_FOR_EVICTION,
+        title="Waits for an eviction",
+        meaning="The next cycle evicts other gangs for this one; it starts when their pods are gone.",
+        who=Who.WAIT,
+        sentence=(
+            "Starts after {action}: the next cycle evicts {evicted:pod|pods} of {victims:list} for its {need} "
+            "(queue {queue})."
+        ),
+        forms={
+            "moves": (
+                "Starts after {action}: the next cycle moves {moved:pod|pods} of {victims:list} to other nodes for its "
+                "{need} (queue {queue})."
+            )
+        },
+        evidence=("the replay places the gang by reclaim, preempt or consolidation",),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.NODE_TOO_SMALL,
+        title="Pod larger than any node",
+        meaning="One pod asks for more than the largest eligible node has, even when that node is empty.",
+        who=Who.OWNER,
+        sentence="A pod needs {need}; the largest node it may use ({node}) has {have:bare}, even empty.",
+        forms={"none": "A pod needs {need}; none of the {nodes:node|nodes} it may use has any."},
+        evidence=("allocatable of every eligible node", "exact search on the empty cluster"),
+        upstream=(r"No node in the .*node-pool has", r"MaxNodePoolResources"),
+        hints=(_GPU_WORDS, _SHORT_WORDS),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.CLUSTER_TOO_SMALL,
+        title="Gang larger than the cluster",
+        meaning="The eligible nodes together are too few or too small for the gang, even when they are empty.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "Needs {pods:pod|pods} of {each} at once; the {nodes:node|nodes} it may use can hold "
+            "{fit:pod|pods} of that size, even empty."
+        ),
+        forms={
+            "sum": "Needs {need} at once; the {nodes:node|nodes} it may use have {have:bare} in all, even empty.",
+        },
+        evidence=("allocatable of every eligible node", "exact search on the empty cluster"),
+        upstream=(r"not enough resources in the cluster to allocate the job",),
+        hints=(_GPU_WORDS, _SHORT_WORDS),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.DOMAIN_TOO_SMALL,
+        title="Gang larger than any domain",
+        meaning="No single topology domain could hold the gang, even when it is empty.",
+        who=Who.OWNER,
+        sentence="Needs {need} in one {level}; the largest ({domain}) has {have:bare}, even empty.",
+        forms={
+            "pods": (
+                "Needs {pods:pod|pods} in one {level}; the largest ({domain}) can hold {fit:bare}, even empty: "
+                "{domains:domain|domains} in all."
+            ),
+            "claim": (
+                "Needs {pods:node|nodes} in one {level} for compute domain {claim}; the largest ({domain}) has "
+                "{fit:bare}: no domain of that size exists."
+            ),
+        },
+        evidence=("Topology levels and node labels", "allocatable per domain", "exact search on the empty domains"),
+        upstream=_DOMAIN_WORDS,
+        hints=(_SHORT_WORDS,),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.GPUS_BUSY,
+        title="GPUs are in use",
+        meaning="Too few GPUs are free in all; it would fit if the holders were gone, and none of them can be moved.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "Needs {need}; {free:bare} of {total:bare} {free:~is|are} free on the {nodes:node|nodes} it may use, "
+            "held by {holders:list}."
+        ),
+        forms={
+            "one_node": "Needs {need} on one node; the best node ({node}) has {have:bare} free, held by {holders:list}."
+        },
+        evidence=("free GPUs per node", "holders and whether each could be evicted"),
+        upstream=(_GPU_WORDS,),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.FRAGMENTED,
+        title="Free GPUs are scattered",
+        meaning="Enough GPUs are free in sum, but not enough on single nodes for the pods' size.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "Needs {pods:pod|pods} of {each}; {free} are free, but only {fit:pod fits|pods fit}: the best nodes have "
+            "{best:list} free."
+        ),
+        evidence=("free GPUs per node", "holders and whether each could be evicted"),
+        upstream=(_GPU_WORDS,),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.DOMAIN_BUSY,
+        title="No domain has enough free",
+        meaning="The cluster has enough free, but no single topology domain does; at least one could if it were empty.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "Needs {need} in one {level}; the best ({domain}) has {have:bare} free, "
+            "{could:domain|domains} could hold it if empty."
+        ),
+        forms={
+            "pods": (
+                "Needs {pods:pod|pods} in one {level}; the best ({domain}) takes {fit:bare} now, "
+                "{could:domain|domains} could hold it if empty."
+            ),
+            "pinned": (
+                "Its running pods tie it to {domain} ({level}); {pods:more pod|more pods} must join there and "
+                "{fit:bare} {fit:~fits|fit}."
+            ),
+        },
+        evidence=("Topology levels and node labels", "free resources per domain"),
+        upstream=_DOMAIN_WORDS,
+        hints=(_GPU_WORDS, _SHORT_WORDS),
+    ),
+    Reason(
+        code=ReasonCode.RESOURCE_SHORT,
+        title="CPU, memory or another resource is short",
+        meaning="GPUs would suffice, but another resource does not.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="Pod {pod} needs {need}; the best node ({node}) has {have:bare} free, short by {short}.",
+        forms={
+            "pods": (
+                "Needs {pods:pod|pods} of {each}; only {fit:bare} {fit:~fits|fit}: the best node ({node}) has "
+                "{have:bare} free."
+            ),
+            "beside": "Only {node} offers {wanted}, and there {have} {verb} free of the {need:bare} needed.",
+        },
+        evidence=("free resources per node", "the pod's own requests, sidecars and overhead included"),
+        upstream=(r"didn't have enough resources?: (?!GPUs|GPU memory)", r"Not enough resources due to pod overhead"),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.POD_SLOTS,
+        title="No free pod slot",
+        meaning="The nodes with room have as many pods as their kubelet allows.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="No free pod slot on {nodes:list}: {used} of {allowed} in use{where}.",
+        evidence=("allocatable pods per node", "pods on each node"),
+        upstream=(r"node\(s\) pod number exceeded|Too many pods|resources?: pods", _GPU_WORDS),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.SELECTOR_MISMATCH,
+        title="Selector matches no usable node",
+        meaning="Node selector or node affinity leaves no node, or none that could hold the pods.",
+        who=Who.OWNER,
+        sentence="{pods:pod asks|pods ask} for nodes with {selector}; {nodes:node has|nodes have} it, {needed} needed.",
+        forms={
+            "none": "{pods:pod asks|pods ask} for nodes with {selector}; no node has it.",
+            "gpu": (
+                "{pods:pod asks|pods ask} for nodes with {selector}; {nodes:node has|nodes have} it, with {have} "
+                "of {need:bare}."
+            ),
+        },
+        evidence=("nodeSelector and affinity of the pods", "labels of the nodes"),
+        upstream=(r"didn't match Pod's node affinity/selector",),
+        hints=(_SHORT_WORDS,),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.TAINT_NOT_TOLERATED,
+        title="Taint not tolerated",
+        meaning="The nodes that could hold the pods carry a taint that the pods do not tolerate.",
+        who=Who.OWNER,
+        sentence=(
+            "{nodes:node that could hold it carries|nodes that could hold it carry} the taint {taint}, "
+            "which its pods do not tolerate ({examples:list})."
+        ),
+        evidence=("taints of the nodes", "tolerations of the pods"),
+        upstream=(r"had untolerated taint",),
+        hints=(_SHORT_WORDS,),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.POD_AFFINITY,
+        title="Pod affinity cannot be met",
+        meaning="Pod affinity or anti-affinity refuses every node with room.",
+        who=Who.OWNER,
+        sentence="Pod {kind} on {key} refuses {nodes:node|nodes} with room ({examples:list}).",
+        forms={
+            "tied": (
+                "Pod affinity ties it to {domain} ({key}), where {sibling} runs: {have} free there, {need:bare} needed."
+            )
+        },
+        evidence=("pod affinity terms", "labels of running pods and nodes"),
+        upstream=(r"didn't match pod (anti-)?affinity rules", r"didn't satisfy existing pods anti-affinity rules"),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.VOLUME,
+        title="Volume cannot be used",
+        meaning="A volume claim is missing, unbound, or bound where the pod cannot run.",
+        who=Who.OWNER,
+        sentence="Volume claim {claim} keeps it from {nodes:node|nodes} with room: {problem}.",
+        evidence=("PersistentVolumeClaim, PersistentVolume, StorageClass",),
+        upstream=(
+            r"persistentvolumeclaim .* not found",
+            r"unbound immediate PersistentVolumeClaims",
+            r"volume node affinity conflict",
+            r"didn't find available persistent volumes",
+        ),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.CLAIM_UNALLOCATABLE,
+        title="Resource claim cannot be allocated",
+        meaning="Too few nodes publish free devices for a resource claim of the pods.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "{fit:pod|pods} of {pods:bare} fit: device class {device_class} has no free device on "
+            "{without:node|nodes} ({examples:list})."
+        ),
+        forms={
+            "count": (
+                "{fit} of {pods:pod fits|pods fit}: {without:node publishes|nodes publish} no free device of class "
+                "{device_class} ({examples:list})."
+            ),
+        },
+        evidence=("ResourceClaim", "ResourceSlice per node", "DeviceClass"),
+        upstream=(
+            r"cannot allocate all claims",
+            r"ResourceClaim.* (not|no|is)",
+        ),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.GPU_SHAPE,
+        title="No device of the asked shape",
+        meaning="A fraction, an amount of GPU memory or a MIG profile fits on no single device.",
+        who=Who.OWNER,
+        sentence="Needs {need} on one device; the best device (node {node}) has {have} free.",
+        forms={"profile": "Needs {need}; {nodes:node offers|nodes offer} that profile, with {have} free."},
+        evidence=("GPU sharing groups per node", "MIG resources per node"),
+        upstream=(r"GPU memory", r"mig profile", _GPU_WORDS),
+        hints=(_SHORT_WORDS, r"Unable to schedule pod"),
+    ),
+    Reason(
+        code=ReasonCode.NUMA_SPLIT,
+        title="Free GPUs are in two NUMA zones",
+        meaning="The node has enough free GPUs, but its kubelet must give them from one NUMA zone.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "{node} has {free} free, but {best:bare} in one NUMA zone; its kubelet gives a pod {need:bare} from "
+            "one zone only."
+        ),
+        evidence=("NodeResourceTopology", "kai.scheduler/numa-placement-observed of the pods"),
+        upstream=(r"(?i)numa",),
+        hints=(_SHORT_WORDS, _GPU_WORDS),
+    ),
+    Reason(
+        code=ReasonCode.CONFLICTING_CONSTRAINTS,
+        title="Constraints exclude each other",
+        meaning="Each constraint alone can be met; together they leave no placement.",
+        who=Who.OWNER,
+        sentence="No node meets all of {constraints:list}; each alone can be met.",
+        evidence=("every check on every node", "re-runs with single constraints lifted"),
+        hints=(_SHORT_WORDS, _GPU_WORDS),
+        never=True,
+    ),
+)

@@ -1,0 +1,280 @@
+"""Codes of gangs that a missing or wrong object keeps from being handled (CONFIG)."""
+
+from __future__ import annotations
+
+from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.reason import Reason
+
+_NO_WORDS = r"Unable to schedule pod"
+
+REASONS = (
+    Reason(
+        code=ReasonCode.NO_PODGROUP,
+        title="No PodGroup",
+        meaning="The pods belong to no PodGroup, so KAI does not handle them.",
+        who=Who.OWNER,
+        sentence=(
+            "{kind} {name} has no PodGroup: {pods:pod carries|pods carry} no pod-group-name annotation, so "
+            "{scheduler} does not see {pods:~it|them}."
+        ),
+        forms={
+            "skipped": (
+                "{kind} {name} opts out of KAI's pod grouper ({key}) and nothing else made a PodGroup: {pods:pod "
+                "is|pods are} invisible to {scheduler}."
+            ),
+            "lost": (
+                "{pods:pod names|pods name} PodGroup {podgroup}, which does not exist in namespace {namespace}; "
+                "{scheduler} leaves {pods:~it|them} out."
+            ),
+        },
+        evidence=("annotation pod-group-name of the pods", "PodGroups of the namespace"),
+        upstream=(r"PodGrouperWarning",),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.WRONG_SCHEDULER,
+        title="Pods name another scheduler",
+        meaning="schedulerName is not the scheduler that should handle them.",
+        who=Who.OWNER,
+        sentence=(
+            "{pods:pod names|pods name} scheduler {found}, which does not run here; KAI's is {scheduler} "
+            "({examples:list})."
+        ),
+        forms={
+            "member": (
+                "{examples:list} {pods:~names|name} scheduler {found}, so {pods:~it gets|they get} no membership: "
+                "{scheduler} counts {exist} of {needed} members."
+            ),
+        },
+        evidence=("spec.schedulerName of the pods", "name that the scheduler answers to"),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.NOT_IN_SHARD,
+        title="In no shard",
+        meaning="Its node-pool label belongs to no SchedulingShard, so no scheduler looks at it.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "Node pool {pool} ({key}) has no SchedulingShard, so no scheduler looks at this gang, its queue or the "
+            "{nodes:node|nodes} of that pool."
+        ),
+        evidence=("node-pool label of the PodGroup", "partitionLabelValue of every SchedulingShard"),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.QUEUE_MISSING,
+        title="Queue does not exist",
+        meaning="The queue that the PodGroup names does not exist, or not in its shard.",
+        who=Who.QUEUE_ADMIN,
+        sentence="Queue {queue} does not exist; create it, or name one that does ({known:list}).",
+        forms={
+            "empty": "The PodGroup names no queue; set the label {key} to one that exists ({known:list}).",
+            "default": "It has no label {key}, so it went to queue {queue}, which does not exist ({known:list} do).",
+            "shard": (
+                "Queue {queue} exists but lacks the label {key}={pool}, so the shard of that node pool does not see it."
+            ),
+        },
+        evidence=("spec.queue of the PodGroup", "Queues of the shard"),
+        upstream=(r"Queue '.*' does not exist", r"QueueDoesNotExist"),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.QUEUE_NOT_LEAF,
+        title="Queue has children",
+        meaning="Only a queue without children may hold gangs.",
+        who=Who.OWNER,
+        sentence=(
+            "Queue {queue} has {children:child queue|child queues} ({examples:list}); only a leaf queue may hold gangs."
+        ),
+        evidence=("spec.parentQueue of every Queue",),
+        hints=(_NO_WORDS,),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.QUEUE_ORPHANED,
+        title="Queue's parent is missing",
+        meaning="The queue exists, but its parent does not, so the scheduler drops it.",
+        who=Who.QUEUE_ADMIN,
+        sentence=(
+            "Queue {queue} exists, but its parent {parent} does not, so the scheduler drops {queue} and everything "
+            "in it."
+        ),
+        forms={
+            "shard": (
+                "Queue {queue} exists, but its parent {parent} lacks the label {key}={pool}, so the shard drops "
+                "{queue} as an orphan."
+            ),
+            "no_parent": (
+                "Queue {queue} has no parent queue; this scheduler{version} serves only queues below a parent."
+            ),
+        },
+        evidence=("spec.parentQueue up to the root", "node-pool label of each queue"),
+        upstream=(r"Queue '.*' does not exist", r"QueueDoesNotExist"),
+        hints=(_NO_WORDS,),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.SUBGROUP_UNKNOWN,
+        title="Pod names an unknown subgroup",
+        meaning="A pod's subgroup label names no subgroup of its PodGroup, so it does not count.",
+        who=Who.OWNER,
+        sentence=(
+            "{pods:pod names|pods name} subgroup {subgroup}, which the PodGroup does not have ({known:list}); "
+            "{pods:~it does|they do} not count ({examples:list})."
+        ),
+        forms={
+            "unlabelled": (
+                "{pods:pod has|pods have} no label {key} and the PodGroup has no subgroup default ({known:list}); "
+                "{pods:~it does|they do} not count ({examples:list})."
+            ),
+        },
+        evidence=("label kai.scheduler/subgroup-name of the pods", "spec.subGroups"),
+        upstream=(r"references subgroup .* which does not exist",),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.SUBGROUP_TREE_INVALID,
+        title="Subgroup tree is broken",
+        meaning="Subgroups repeat a name, name a missing parent or form a circle, so the scheduler ignores them all.",
+        who=Who.OWNER,
+        sentence="The PodGroup's subgroups are ignored: {problem}; its labelled pods then count for nothing.",
+        evidence=("spec.subGroups: names, parents",),
+        upstream=(r"references subgroup .* which does not exist",),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.MINIMUM_UNREACHABLE,
+        title="Minimum cannot be reached",
+        meaning="The gang asks for more members than can ever exist.",
+        who=Who.OWNER,
+        sentence="The gang needs {needed:pod|pods}, but its owner {owner} makes only {makes:bare}.",
+        forms={
+            "children": "Subgroup set {subgroup} needs {needed:child|children} and has {makes}.",
+        },
+        evidence=("minimums of the PodGroup", "replicas of the owner"),
+        hints=(r"Waiting for \d+ pods",),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.TOPOLOGY_MISSING,
+        title="Topology does not exist",
+        meaning="The PodGroup names a Topology object that does not exist.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "Topology {topology} does not exist ({known:Topology|Topologies} in the cluster); create it or take "
+            "the constraint off the gang."
+        ),
+        evidence=("topologyConstraint of the PodGroup", "Topology objects"),
+        upstream=(r"Requested topology .* does not exist",),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.TOPOLOGY_LEVEL_UNKNOWN,
+        title="Topology level unknown",
+        meaning="The level that the gang asks for is not in its Topology.",
+        who=Who.OWNER,
+        sentence=(
+            "Level {level} is not in Topology {topology} (levels: {known:list}); the scheduler skips the gang "
+            "without a word."
+        ),
+        forms={
+            "inverted": (
+                "Preferred level {level} is broader than the required level {required} in Topology {topology}; the "
+                "scheduler skips the gang without a word."
+            ),
+            "no_levels": "Topology {topology} has no levels, so no domain can be formed for {level}.",
+            "no_constraint": "A topology {topology} is named without a required or preferred level.",
+        },
+        evidence=("topologyConstraint of the PodGroup", "levels of the Topology"),
+        upstream=(r"does not contain a level with this name",),
+        hints=(_NO_WORDS,),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.TOPOLOGY_LABEL_MISSING,
+        title="Nodes lack a topology label",
+        meaning="Nodes that lack one of the Topology's labels are in no domain and cannot host the gang.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "{nodes:node lacks|nodes lack} the label {label} of Topology {topology} and {nodes:~is|are} in no "
+            "domain ({examples:list}); with it the gang would fit."
+        ),
+        evidence=("labels of the nodes", "levels of the Topology"),
+        hints=(r"couldn't be satisfied for job", r"node-group"),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.PRIORITY_CLASS_MISSING,
+        title="PriorityClass does not exist",
+        meaning="The named PriorityClass does not exist; the scheduler falls back to the default without a word.",
+        who=Who.OWNER,
+        sentence="PriorityClass {priority_class} does not exist; the gang runs with the default priority {default}.",
+        evidence=("priorityClassName of the PodGroup", "PriorityClasses"),
+    ),
+    Reason(
+        code=ReasonCode.OBJECT_MISSING,
+        title="A named object is missing",
+        meaning="An object that the pods need does not exist.",
+        who=Who.OWNER,
+        sentence="{kind} {name} does not exist; {pods:pod needs|pods need} it ({examples:list}).",
+        evidence=("references of the pods", "objects of that kind"),
+        upstream=(r"(?i)(configmap|resourceclaim|persistentvolumeclaim)s? .*not found", r"Missing required configmap"),
+        hints=(r"Resources were not found for",),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.KIND_NOT_SERVED,
+        title="A kind is not served",
+        meaning="The API server does not serve a kind that this gang needs.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="The API server does not serve {kind}, which {component} needs.",
+        evidence=("CustomResourceDefinitions and their served versions",),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.FEATURE_OFF,
+        title="A feature is off",
+        meaning="The component could handle this, but the feature is not enabled.",
+        who=Who.PLATFORM,
+        sentence="{feature} is off in {component}, so {consequence}.",
+        evidence=("configuration of the component",),
+    ),
+    Reason(
+        code=ReasonCode.SETTING_IGNORED,
+        title="A setting is not read",
+        meaning="The object carries a setting in a place where the component does not read it.",
+        who=Who.OWNER,
+        sentence=(
+            "{pods:pod carries|pods carry} the annotation {found}, which KAI does not read; it reads {wanted}: "
+            "{consequence}."
+        ),
+        evidence=("annotations of the pods", "keys that KAI reads"),
+    ),
+    Reason(
+        code=ReasonCode.LABEL_MISSING,
+        title="A needed label is missing",
+        meaning="A node, claim or queue lacks a label that placement or quota needs.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="{kind} {examples:list} {count:~lacks|lack} the label {label}, so {consequence}.",
+        evidence=("labels of the object",),
+        hints=(_NO_WORDS, r"no nodes with enough resources were found"),
+        never=True,
+    ),
+    Reason(
+        code=ReasonCode.EMPTY_PODGROUP,
+        title="No pod joins the PodGroup",
+        meaning="No pod carries the annotation that names this PodGroup.",
+        who=Who.OWNER,
+        sentence=(
+            "No pod carries the annotation pod-group-name={name}, so this PodGroup of {needed:pod|pods} stays empty."
+        ),
+        forms={
+            "elsewhere": (
+                "No pod carries pod-group-name={name}; the {pods:pod|pods} meant for it ({examples:list}) "
+                "{pods:~is|are} in other PodGroups of {each} instead."
+            ),
+        },
+        evidence=("annotation pod-group-name of every pod", "owner of the PodGroup"),
+        never=True,
+    ),
+)

@@ -1,0 +1,226 @@
+"""Codes of gangs not handed to the scheduler yet (GATED) and of capacity lost to node state (NODE)."""
+
+from __future__ import annotations
+
+from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.reason import Reason
+
+_NOT_READY = r"(Job is not ready for scheduling|Waiting for \d+ pods)"
+_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for"
+_GPU_WORDS = r"didn't have enough resources?: GPUs"
+
+REASONS = (
+    Reason(
+        code=ReasonCode.UPSTREAM_STAGE,
+        title="An earlier stage has not finished",
+        meaning="A controller before the scheduler has not handed the gang over.",
+        who=Who.PLATFORM,
+        sentence="{controller} has not finished {object}: {problem}.",
+        evidence=("status and conditions of the controller's object", "events of that controller"),
+        upstream=(_NOT_READY,),
+    ),
+    Reason(
+        code=ReasonCode.SCHEDULING_GATE,
+        title="Scheduling gate",
+        meaning="Pods carry a scheduling gate that its controller has not removed.",
+        who=Who.PLATFORM,
+        sentence=(
+            "{gated:pod still has|pods still have} the gate {gate} ({examples:list}); {controller} must remove it "
+            "before the scheduler looks."
+        ),
+        forms={
+            "late": (
+                "{gated:pod still has|pods still have} the gate {gate} ({examples:list}) although its PodGang "
+                "lists {gated:~it|them} and nothing else is missing; {controller} removes it at its next resync."
+            ),
+        },
+        evidence=("spec.schedulingGates of the pods",),
+        upstream=(_NOT_READY, r"SchedulingGated"),
+    ),
+    Reason(
+        code=ReasonCode.SUSPENDED,
+        title="Suspended",
+        meaning="The workload is suspended; its pods are not created until it is resumed.",
+        who=Who.OWNER,
+        sentence="{kind} {name} is suspended ({field}), so {missing:pod is|pods are} not created.",
+        evidence=("spec.suspend of the owner",),
+        upstream=(_NOT_READY,),
+    ),
+    Reason(
+        code=ReasonCode.MEMBERS_MISSING,
+        title="Members are missing",
+        meaning="Fewer pods exist than the gang needs before the scheduler may start it.",
+        who=Who.WAIT,
+        sentence=(
+            "{exist} of {needed:pod exists|pods exist}; the scheduler starts a gang only when all are there{owner}."
+        ),
+        forms={
+            "subgroup": (
+                "Subgroup {subgroup} has {exist} of {needed:pod|pods}; the scheduler starts the gang only when all "
+                "are there{owner}."
+            ),
+            "failing": (
+                "{exist} of {needed:pod exists|pods exist}: {kind} {name} has failed {failed:time|times} and waits "
+                "before it tries again."
+            ),
+            "finished": (
+                "{exist} of {needed:pod exists|pods exist} and {finished} finished; finished pods do not count, so "
+                "the rest waits."
+            ),
+        },
+        evidence=("pods with the gang's annotation", "minimums of the PodGroup"),
+        upstream=(_NOT_READY,),
+    ),
+    Reason(
+        code=ReasonCode.ADMISSION_DOWN,
+        title="Admission webhook refuses or does not answer",
+        meaning="Pods cannot be created because an admission webhook refuses them or is down.",
+        who=Who.PLATFORM,
+        sentence=(
+            "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} does not answer, so the API server "
+            "refuses every new pod{component}."
+        ),
+        forms={
+            "refuses": "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} refuses new pods: {problem}.",
+        },
+        evidence=("FailedCreate events", "webhook configuration and the Deployment behind it"),
+        upstream=(r"failed calling webhook", r"denied the request"),
+    ),
+    Reason(
+        code=ReasonCode.BACKOFF,
+        title="Back-off",
+        meaning="The scheduler or a controller waits before it tries again.",
+        who=Who.WAIT,
+        sentence="{kind} {name} is in back-off: {problem}.",
+        forms={
+            "scheduler": (
+                "schedulingBackoff is 1 and the gang failed once in node pool {pool}, so the scheduler skips it "
+                "until its label {key} changes."
+            ),
+        },
+        evidence=("schedulingBackoff and the last scheduling condition", "status of the controller"),
+    ),
+    Reason(
+        code=ReasonCode.WAITS_FOR_BASE_GANG,
+        title="Waits for its base gang",
+        meaning="A scaled gang is gated until its base gang is placed.",
+        who=Who.WAIT,
+        sentence="Gated until base gang {base} is placed; {base} waits: {why}.",
+        forms={
+            "bound": (
+                "Gated until base gang {base} is ready; {base} is bound but cannot start: ComputeDomain {claim} "
+                "counts {have} of {need:node|nodes}, and the rest need the gated pods."
+            ),
+            "plain": "Gated until base gang {base} is placed: {have} of its {need:pod|pods} {have:~has|have} a node.",
+        },
+        evidence=("label grove.io/base-podgang", "state of the base gang"),
+        upstream=(_NOT_READY, r"SchedulingGated"),
+    ),
+    Reason(
+        code=ReasonCode.NODES_CORDONED,
+        title="Nodes are cordoned",
+        meaning="It would fit on nodes that are cordoned. KAI refuses cordoned nodes whatever a pod tolerates.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "Would fit with {examples:list} uncordoned ({free} free there); KAI refuses a cordoned node whatever a "
+            "pod tolerates."
+        ),
+        forms={
+            "mixed": "Would fit with {nodes:node|nodes} back: {examples:list} cordoned, {others:list} {other_state}.",
+        },
+        evidence=("spec.unschedulable of the nodes", "re-run with the nodes repaired"),
+        upstream=(r"node\(s\) were unschedulable|NodeUnschedulable|unschedulable",),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.NODES_NOT_READY,
+        title="Nodes are not ready",
+        meaning="It would fit on nodes that are not ready.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "Would fit with {examples:list} ready again ({free} there); {nodes:~it is|they are} not ready since "
+            "{since}."
+        ),
+        evidence=("Ready condition of the nodes", "re-run with the nodes repaired"),
+        upstream=(r"not ready|NotReady|unreachable",),
+        hints=(_SHORT_WORDS, r"had untolerated taint"),
+    ),
+    Reason(
+        code=ReasonCode.NODES_TAINTED_BY_STATE,
+        title="Nodes are tainted for repair",
+        meaning="It would fit on nodes that carry a taint put there because of their state.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="Would fit on {examples:list}, which {nodes:~carries|carry} the taint {taint}{since}.",
+        forms={
+            "pinned": (
+                "Its pods are pinned to {examples:list}, which {nodes:~carries|carry} the taint {taint}{since}; "
+                "{free:other node|other nodes} {free:~is|are} free but excluded by {selector}."
+            ),
+        },
+        evidence=("taints of the nodes and when they were added", "re-run with the nodes repaired"),
+        upstream=(r"had untolerated taint",),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.DEVICES_UNHEALTHY,
+        title="GPUs are unhealthy",
+        meaning="A node offers fewer GPUs than it has; with all of them it would fit.",
+        who=Who.PLATFORM,
+        sentence=(
+            "{node} offers {offered:bare} of its {capacity}; with all of them the gang would fit ({fit} of "
+            "{pods:pod fits|pods fit} now)."
+        ),
+        evidence=(
+            "allocatable against capacity of the node",
+            "device plugin on that node",
+            "re-run with the devices back",
+        ),
+        upstream=(_GPU_WORDS,),
+        hints=(_SHORT_WORDS, r"node-group"),
+    ),
+    Reason(
+        code=ReasonCode.DEVICE_PLUGIN_MISSING,
+        title="Device plugin is missing",
+        meaning="Nodes with GPUs advertise none because the device plugin does not run there.",
+        who=Who.PLATFORM,
+        sentence=(
+            "{examples:list} {nodes:~advertises|advertise} no GPU of {capacity}: {problem}; with the device plugin "
+            "back the gang would fit."
+        ),
+        forms={
+            "count": (
+                "{offering} of {needed:node offers|nodes offer} GPUs; {examples:list} "
+                "{nodes:~advertises|advertise} none: {problem}."
+            ),
+            "selector": (
+                "No node advertises GPUs: the device plugin DaemonSet {daemonset} selects {selector}, which no "
+                "node carries, so it runs 0 pods."
+            ),
+        },
+        evidence=("allocatable of the nodes", "DaemonSet and pods of the device plugin", "labels of the nodes"),
+        upstream=(_GPU_WORDS, r"No node in the .*node-pool has"),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.TERMINATING_PODS_HOLD,
+        title="Terminating pods hold the room",
+        meaning="Pods that should be gone still hold what the gang needs.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "{holders:list} {count:~is|are} still terminating on {nodes:list} after {age:span} and "
+            "{count:~holds|hold} {held}{state}."
+        ),
+        evidence=("deletionTimestamp of the pods", "state of their nodes", "re-run with the pods gone"),
+        upstream=(r"was pipelined to node",),
+        hints=(_SHORT_WORDS, _GPU_WORDS),
+    ),
+    Reason(
+        code=ReasonCode.ADMISSION_REFUSED,
+        title="The kubelet refused pods",
+        meaning="Pods were bound, and the node refused them on arrival.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="{fit} of {needed:pod runs|pods run}; the kubelet of {node} refused {refused:bare} ({reason}){cause}.",
+        evidence=("phase Failed with a reason of the kubelet", "events of the pods"),
+        hints=(_SHORT_WORDS,),
+    ),
+)

@@ -1,0 +1,294 @@
+"""Codes of gangs that hold or held nodes: PARTIAL, VIOLATED, EVICTED, STARTING and HEALTHY; and of NO_VERDICT."""
+
+from __future__ import annotations
+
+from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.reason import Reason
+
+_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for|Unable to schedule"
+_NOT_READY = r"(Job is not ready for scheduling|Waiting for \d+ pods)"
+
+REASONS = (
+    Reason(
+        code=ReasonCode.GANG_NOT_ENFORCED,
+        title="Not one gang",
+        meaning=(
+            "The members are not grouped, or with a minimum of fewer pods than it needs, so part of them runs alone."
+        ),
+        who=Who.OWNER,
+        sentence=(
+            "{placed} of {total:pod runs|pods run} and {waiting:waits|wait}: the PodGroup's minimum is {minimum}, "
+            "so nothing holds them together{limit}."
+        ),
+        forms={
+            "siblings": (
+                "{placed} of {total:pod runs|pods run} in {domain} and ties the rest there ({key}): each is a "
+                "PodGroup of its own{room}."
+            ),
+            "none": (
+                "{placed} of {total:pod holds|pods hold} {held} and {waiting:pod waits|pods wait}: {scheduler} "
+                "places them one by one, no PodGroup binds a group together."
+            ),
+        },
+        evidence=("minimum of the PodGroup against the size of its owner",),
+        hints=(_SHORT_WORDS, r"quota has reached"),
+    ),
+    Reason(
+        code=ReasonCode.BELOW_MINIMUM,
+        title="Below its minimum",
+        meaning="Fewer members run than the gang needs.",
+        who=Who.OWNER,
+        sentence="{placed} of {needed:required pod runs|required pods run}; the scheduler evicts the rest {when}.",
+        forms={"kept": "{placed} of {needed:required pod runs|required pods run}; stale gangs are not evicted here."},
+        evidence=("minimum of the PodGroup", "stale timestamp and grace period"),
+        upstream=(r"Job is stale",),
+        hints=(_SHORT_WORDS, _NOT_READY),
+    ),
+    Reason(
+        code=ReasonCode.SIBLING_GANG_WAITS,
+        title="A sibling gang waits",
+        meaning="It is placed, but a gang of the same workload that it needs is not.",
+        who=Who.OWNER,
+        sentence="Placed, but {sibling} of the same {kind} waits: {why}.",
+        evidence=("gangs of one owner",),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.MUTUAL_WAIT,
+        title="Gangs wait for each other",
+        meaning="Several workloads hold part of what each needs, and none can complete.",
+        who=Who.OWNER,
+        sentence=(
+            "{kinds:{kind}} hold {held} of {total:bare}, and each lacks members: none can complete. Stopping "
+            "{stop:one|of them} lets the rest run."
+        ),
+        evidence=("placed and waiting pods of each workload", "free capacity"),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.TOPOLOGY_NOT_KEPT,
+        title="Topology rule not kept",
+        meaning="It is placed over more domains than declared.",
+        who=Who.CLUSTER_ADMIN,
+        sentence=(
+            "{kind} {name} asks for one {level}, but its pods are in {domains:list}: each of its "
+            "{gangs:gang|gangs} keeps the rule alone."
+        ),
+        forms={"self": "Asks for one {level}, but its pods run in {domains:list}."},
+        evidence=("topology constraint of the workload", "nodes of its pods"),
+    ),
+    Reason(
+        code=ReasonCode.LIMIT_EXCEEDED,
+        title="Above a limit",
+        meaning="It runs although a limit or quota does not allow it.",
+        who=Who.QUEUE_ADMIN,
+        sentence=(
+            "Runs above a limit: queue {queue} uses {used} of {limit:bare} ({what}); nothing is evicted for it, "
+            "but new gangs of the queue wait."
+        ),
+        forms={
+            "kueue": (
+                "Runs although Kueue Workload {name} is not admitted: {used} used of a quota of {limit:bare}; its "
+                "admission gate is gone."
+            ),
+        },
+        evidence=("use of the queue by its bound pods", "limits and quotas of the queue"),
+    ),
+    Reason(
+        code=ReasonCode.RECLAIMED,
+        title="Reclaimed for another queue",
+        meaning="Its pods were evicted to give another queue its share.",
+        who=Who.WAIT,
+        sentence="{evicted:pod was|pods were} evicted by reclaim for {by}{when}; it waits since.",
+        forms={"unknown": "Evicted by the scheduler{when}; no event says for whom. It waits since."},
+        evidence=("Evict event or annotation of the PodGroup",),
+        upstream=(r"was preempted by workload",),
+        hints=(_SHORT_WORDS, _NOT_READY),
+    ),
+    Reason(
+        code=ReasonCode.PREEMPTED,
+        title="Preempted",
+        meaning="Its pods were evicted for a gang of higher priority in the same queue.",
+        who=Who.WAIT,
+        sentence="{evicted:pod was|pods were} preempted by {by}{when}{priority}; it waits since.",
+        forms={
+            "gone": "{evicted:pod was|pods were} preempted by {by}{when}; {owner} has made none again since.",
+        },
+        evidence=("Evict event of the PodGroup",),
+        upstream=(r"was preempted by higher priority workload",),
+        hints=(_SHORT_WORDS, _NOT_READY),
+    ),
+    Reason(
+        code=ReasonCode.CONSOLIDATED,
+        title="Moved to make room",
+        meaning="Its pods were evicted so that they could be packed elsewhere.",
+        who=Who.WAIT,
+        sentence="{evicted:pod was|pods were} evicted to be packed elsewhere{when}; it waits since.",
+        evidence=("Evict event of the PodGroup",),
+        upstream=(r"bin packing \(resource consolidation\)",),
+        hints=(_SHORT_WORDS, _NOT_READY),
+    ),
+    Reason(
+        code=ReasonCode.STALE_GANG,
+        title="Evicted as a stale gang",
+        meaning="It ran below its minimum for longer than the grace period, so the scheduler evicted the rest.",
+        who=Who.OWNER,
+        sentence=(
+            "{evicted} of {needed:pod was|pods were} evicted{when}: the gang was below its minimum of {needed} for "
+            "longer than the grace period."
+        ),
+        forms={
+            "finished": (
+                "{evicted} of {needed:pod was|pods were} evicted{when} because one had finished: this KAI{version} "
+                "does not count finished pods toward the minimum of {needed}."
+            ),
+            "unknown": (
+                "Its running pods were evicted{when} because the gang was below its minimum of {needed}; no event "
+                "says so."
+            ),
+        },
+        evidence=("StaleJob and Evict events", "minimum and grace period of the PodGroup"),
+        upstream=(r"doesn't meet the minimum required number of pods", r"Job is stale"),
+        hints=(_SHORT_WORDS, _NOT_READY),
+    ),
+    Reason(
+        code=ReasonCode.EVICTED_BY_NODE,
+        title="Evicted by its node",
+        meaning="The kubelet or the node controller removed its pods.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="{evicted:pod was|pods were} removed from {node} ({reason}){when}; it waits since.",
+        evidence=("status.reason of the pods", "taint eviction events"),
+        upstream=(r"TaintManagerEviction|Evicted",),
+        hints=(_SHORT_WORDS, _NOT_READY),
+    ),
+    Reason(
+        code=ReasonCode.EVICTION_LOOP,
+        title="Evicted again and again",
+        meaning="It is placed and evicted in turns.",
+        who=Who.QUEUE_ADMIN,
+        sentence="Placed and evicted {times:time|times} in the last {window:span}, each time for {by}.",
+        evidence=("repeated Evict events of the PodGroup",),
+        hints=(_SHORT_WORDS, r"preempted"),
+    ),
+    Reason(
+        code=ReasonCode.IMAGE_PULL,
+        title="Image cannot be pulled",
+        meaning="Bound; the node cannot pull an image.",
+        who=Who.OWNER,
+        sentence="{pods:pod is|pods are} bound and cannot pull an image on {nodes:list} ({reason}: {examples:list}).",
+        evidence=("container states",),
+    ),
+    Reason(
+        code=ReasonCode.VOLUME_MOUNT,
+        title="Volume cannot be mounted",
+        meaning="Bound; the node cannot mount a volume.",
+        who=Who.PLATFORM,
+        sentence="{pods:pod is|pods are} bound and a volume cannot be mounted on {nodes:list} ({examples:list}).",
+        evidence=("FailedMount and FailedAttachVolume events",),
+    ),
+    Reason(
+        code=ReasonCode.INIT_CONTAINER,
+        title="Init container runs",
+        meaning="Bound; an init container has not finished.",
+        who=Who.OWNER,
+        sentence="{pods:pod is|pods are} bound; init container {container} has not finished ({examples:list}).",
+        forms={"waits_for": "{pods:pod is|pods are} bound; start order waits for {wanted} ({examples:list})."},
+        evidence=("init container states", "start-order arguments"),
+    ),
+    Reason(
+        code=ReasonCode.CONTAINER_START,
+        title="Containers do not start",
+        meaning="Bound; the containers are not running yet.",
+        who=Who.OWNER,
+        sentence="{pods:pod is|pods are} bound to {nodes:list} and not running yet{reason}.",
+        forms={"fails": "Bound to {nodes:list}; container {container} failed to start {times:time|times}: {reason}."},
+        evidence=("container states", "events of the pods"),
+    ),
+    Reason(
+        code=ReasonCode.PROBE_FAILING,
+        title="Not ready",
+        meaning="Running; the readiness or startup probe does not pass.",
+        who=Who.OWNER,
+        sentence="{pods:pod runs|pods run} without being ready ({examples:list}).",
+        evidence=("Ready condition and container states",),
+    ),
+    Reason(
+        code=ReasonCode.CRASH_LOOP,
+        title="Containers crash",
+        meaning="Bound; containers start and end again.",
+        who=Who.OWNER,
+        sentence=(
+            "{pods:pod is|pods are} bound; container {container} has crashed {restarts:time|times} ({reason}, "
+            "{examples:list})."
+        ),
+        evidence=("container states and restart counts",),
+    ),
+    Reason(
+        code=ReasonCode.RUNNING,
+        title="Running",
+        meaning="All required members run.",
+        who=Who.NOBODY,
+        sentence="{placed} of {needed:required pod runs|required pods run}.",
+        evidence=("phase and readiness of the pods",),
+    ),
+    Reason(
+        code=ReasonCode.COMPLETED,
+        title="Completed",
+        meaning="Its pods have finished.",
+        who=Who.NOBODY,
+        sentence="{finished:pod has|pods have} finished; nothing is left to place.",
+        forms={"empty": "It has no pod left; its owner is gone or done, and it reserves nothing."},
+        evidence=("phase of the pods", "owner of the PodGroup"),
+    ),
+    Reason(
+        code=ReasonCode.STATUS_STALE,
+        title="Only a status is stale",
+        meaning="Nothing is wrong; a status field or condition says something that is no longer true.",
+        who=Who.NOBODY,
+        sentence=(
+            "{placed} of {needed:member is|members are} in place ({running} running, {finished} finished); the "
+            "condition on its PodGroup is left over."
+        ),
+        evidence=("pods of the gang", "conditions of the PodGroup"),
+    ),
+    Reason(
+        code=ReasonCode.NOT_READ,
+        title="Something could not be read",
+        meaning="A kind that decides this gang could not be read, so no verdict is given.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="No verdict: {kinds:list} could not be read ({reason}), and this gang depends on {count:~it|them}.",
+        evidence=("what was read and what not",),
+    ),
+    Reason(
+        code=ReasonCode.NOT_MODELLED,
+        title="Not modelled",
+        meaning="The gang depends on a part of the scheduler that the replay does not model.",
+        who=Who.NOBODY,
+        sentence="No verdict: this gang depends on {parts:list}, which the replay does not model.",
+        evidence=("configuration of the scheduler", "spec of the pods"),
+    ),
+    Reason(
+        code=ReasonCode.BUDGET_EXHAUSTED,
+        title="Search budget used up",
+        meaning="Our own search ended before it had an answer.",
+        who=Who.NOBODY,
+        sentence="No verdict: the search ended after {steps:step|steps} without an answer.",
+        evidence=("steps of the search",),
+    ),
+    Reason(
+        code=ReasonCode.ENGINE_FAULT,
+        title="Engine fault",
+        meaning="The engine failed on this gang; the fault is ours.",
+        who=Who.NOBODY,
+        sentence="No verdict: the engine failed on this gang ({fault}); the other gangs are not affected.",
+        evidence=("log of the engine",),
+    ),
+    Reason(
+        code=ReasonCode.STALE_DATA,
+        title="Data too old",
+        meaning="The reading is too old or objects contradict each other.",
+        who=Who.CLUSTER_ADMIN,
+        sentence="No verdict: {object} is from another moment than the rest ({problem}).",
+        evidence=("times of the reading",),
+    ),
+)

@@ -1,0 +1,135 @@
+"""Codes of gangs that could be placed while the live system does not act (STUCK)."""
+
+from __future__ import annotations
+
+from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.reason import Reason
+
+_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for|Unable to schedule"
+
+REASONS = (
+    Reason(
+        code=ReasonCode.PLACEABLE_NOT_PLACED,
+        title="Fits, but is not placed",
+        meaning="The replay places the gang, and the running scheduler has had time to and has not.",
+        who=Who.PLATFORM,
+        sentence=(
+            "{pods:pod fits|pods fit} on {nodes:list}, yet {scheduler} has not placed {pods:~it|them} for "
+            "{since:span}{evidence}."
+        ),
+        forms={
+            "contradicts": (
+                "{pods:pod fits|pods fit} {where}, yet {scheduler} says otherwise, which the objects contradict: "
+                "{said}."
+            ),
+            "by_eviction": (
+                "{action} of {need} from {victims:list} (queue {other}) starts it in the replay; {scheduler} has "
+                "not done so for {since:span}."
+            ),
+        },
+        evidence=("the replay places the gang", "a condition, event or unchanged cluster older than the limits"),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.SCHEDULER_SILENT,
+        title="Scheduler writes nothing",
+        meaning="The scheduler runs, and no gang has had a condition, event or BindRequest from it.",
+        who=Who.PLATFORM,
+        sentence=(
+            "{scheduler} has written nothing about any of {gangs:waiting gang|waiting gangs} for {since:span}, "
+            "though this one fits{cause}."
+        ),
+        evidence=("conditions, events and BindRequests of all gangs", "Deployment of the scheduler"),
+    ),
+    Reason(
+        code=ReasonCode.SCHEDULER_DOWN,
+        title="Scheduler is down",
+        meaning="The scheduler's Deployment has no ready pod.",
+        who=Who.PLATFORM,
+        sentence="The scheduler is down: Deployment {deployment} has {ready} of {wanted:pod|pods} ready{cause}.",
+        evidence=("Deployment and pods of the scheduler",),
+    ),
+    Reason(
+        code=ReasonCode.CONTROLLER_SILENT,
+        title="A controller does not act",
+        meaning="A controller that should act on this gang has not.",
+        who=Who.PLATFORM,
+        sentence="{controller} has not acted on {object} for {since:span}: {problem}.",
+        evidence=("status and events of the controller's objects",),
+    ),
+    Reason(
+        code=ReasonCode.BIND_FAILING,
+        title="Binding fails",
+        meaning="The scheduler chose nodes, and binding fails or does not happen.",
+        who=Who.PLATFORM,
+        sentence="Fits on {node} and was assigned there; binding fails{times}: {problem}.",
+        forms={
+            "silent": (
+                "Assigned to {node} for {since:span}, but the binder has not answered its BindRequest "
+                "({examples:list})."
+            ),
+            "helper": (
+                "Fits on {node}, but the binder makes no reservation pod while scaling pod {helper} exists; it "
+                "hangs in Terminating on {helper_node} for {since:span}."
+            ),
+        },
+        evidence=("BindRequest status", "BindingError events"),
+        upstream=(r"Failed to bind pod", r"BindingError"),
+        hints=(r"Bound successfully",),
+    ),
+    Reason(
+        code=ReasonCode.BIND_LOOP,
+        title="Bind loop",
+        meaning="The gang is assigned, fails to bind and is assigned again.",
+        who=Who.PLATFORM,
+        sentence="Assigned to {node} {times:time|times}; each bind fails: {problem}.",
+        evidence=("repeated Scheduled and BindingError events", "BindRequest status"),
+        upstream=(r"Failed to bind pod", r"BindingError"),
+        hints=(r"Bound successfully", r"Successfully assigned"),
+    ),
+    Reason(
+        code=ReasonCode.HELPER_POD_REFUSED,
+        title="Helper pod not admitted",
+        meaning="A reservation or scaling pod that the scheduler needs is not admitted or cannot run.",
+        who=Who.PLATFORM,
+        sentence="Fits on {node}, but the {role} pod {helper} that KAI needs there {problem}.",
+        evidence=("reservation and scaling pods", "their events"),
+        upstream=(r"reservation pod",),
+        hints=(r"BindingError",),
+    ),
+    Reason(
+        code=ReasonCode.SCHEDULER_DEFECT,
+        title="Known defect of this version",
+        meaning="A known fault of the running scheduler version fits the evidence.",
+        who=Who.PLATFORM,
+        sentence=(
+            "{pods:pod fits|pods fit} on {nodes:list}; KAI {version} has a known fault that fits the evidence: "
+            "{defect}."
+        ),
+        evidence=("version of the scheduler", "the signs of that fault in the objects"),
+        hints=(_SHORT_WORDS,),
+    ),
+    Reason(
+        code=ReasonCode.GREEDY_MISS,
+        title="A placement exists that the scheduler cannot find",
+        meaning="An exact search places the gang now; the scheduler's walk, one pod after the other, does not.",
+        who=Who.OWNER,
+        sentence=(
+            "A placement exists ({nodes:list}), but the scheduler places pods one by one without going back and "
+            "misses it."
+        ),
+        evidence=("exact search on the snapshot", "replay of the scheduler's walk"),
+        hints=(_SHORT_WORDS, r"couldn't be satisfied"),
+    ),
+    Reason(
+        code=ReasonCode.SEARCH_BUDGET,
+        title="Scheduler's search budget ends",
+        meaning="The scheduler's own search for victims ends before it finds a solution that exists.",
+        who=Who.PLATFORM,
+        sentence=(
+            "Evictions that start it exist, but the scheduler's search budget ({budget}) ends before it finds them."
+        ),
+        evidence=("scenario search budgets of the shard", "replay without them"),
+        hints=(_SHORT_WORDS,),
+    ),
+)

@@ -1,0 +1,124 @@
+"""From a snapshot to the documents: the one entry for commands, workers, what-if and offline use.
+
+Runs one scheduling cycle per shard, explains the gangs that wait or have something to tell, and puts words to the
+facts. Pure: the same snapshot gives the same document.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from gangdash import __version__
+from gangdash.documents import (
+    Amounts,
+    Cycle,
+    CycleError,
+    CycleGang,
+    CyclePod,
+    CycleQueue,
+    Diagnosis,
+    ExplanationDocument,
+    NotModelledEntry,
+    NotReadEntry,
+    OddityEntry,
+)
+from gangdash.documents.compose import explanation_document, whole
+from gangdash.documents.times import stamp
+from gangdash.engine.cycle import run_cycle
+from gangdash.engine.explain import explain_snapshot
+from gangdash.engine.model.cluster import ClusterSnapshot
+from gangdash.engine.model.cycle import Amounts as RawAmounts
+from gangdash.engine.model.cycle import CycleResult, GangOutcome, GangResult, PodOutcome, QueueUse
+from gangdash.engine.model.digest import snapshot_digest
+from gangdash.engine.verdict import Explanation, ReasonCode, Verdict
+from gangdash.reasons import REGISTRY
+
+_NOTHING_TO_TELL = frozenset({ReasonCode.RUNNING, ReasonCode.COMPLETED})
+_NOT_WAITING = frozenset({Verdict.HEALTHY, Verdict.VIOLATED})
+_WAITING_PODS = frozenset({PodOutcome.BOUND, PodOutcome.PIPELINED, PodOutcome.PENDING, PodOutcome.GATED})
+
+
+def replay(
+    snapshot: ClusterSnapshot, *, cycle_only: bool = False, gang: str | None = None, include_all: bool = False
+) -> Diagnosis:
+    """Return document one; ``gang`` (``namespace/name``) narrows the explanations to that one, healthy or not."""
+    cycles = [run_cycle(snapshot, shard) for shard in snapshot.shards]
+    digest = snapshot_digest(snapshot)
+    explanations: Sequence[Explanation] = ()
+    if not cycle_only:
+        explanations = explain_snapshot(snapshot, cycles, only=gang)
+    documents = [explanation_document(item, snapshot, digest) for item in explanations]
+    if gang is None and not include_all:
+        documents = [document for document in documents if document.code not in _NOTHING_TO_TELL]
+    return Diagnosis(
+        snapshot=snapshot.name,
+        digest=digest,
+        as_of=stamp(snapshot.as_of) or "",
+        engine=__version__,
+        cycle=_cycle(cycles),
+        explanations=documents,
+        not_read=_not_read(snapshot, explanations),
+        not_modelled=_not_modelled(explanations),
+        oddities=[OddityEntry(odd.object, odd.field, odd.problem) for odd in snapshot.oddities],
+    )
+
+
+def exit_code(diagnosis: Diagnosis) -> int:
+    """Return 0 when nothing waits, 1 when something waits, 2 when something can never start as it is."""
+    if any(REGISTRY[entry.code].never for entry in diagnosis.explanations):
+        return 2
+    waits = any(entry.verdict not in _NOT_WAITING for entry in diagnosis.explanations)
+    return int(waits or any(_waits(gang) for gang in diagnosis.cycle.gangs))
+
+
+def _waits(gang: CycleGang) -> bool:
+    return gang.outcome is GangOutcome.NOT_READY or any(pod.outcome in _WAITING_PODS for pod in gang.pods)
+
+
+def _cycle(cycles: Iterable[CycleResult]) -> Cycle:
+    gangs = [_gang(gang) for cycle in cycles for gang in cycle.gangs]
+    queues = [_queue(queue) for cycle in cycles for queue in cycle.queues]
+    return Cycle(gangs=gangs, queues=queues)
+
+
+def _gang(gang: GangResult) -> CycleGang:
+    return CycleGang(
+        namespace=gang.namespace,
+        name=gang.name,
+        shard=gang.shard,
+        queue=gang.queue,
+        ready=gang.ready,
+        outcome=gang.outcome,
+        action=gang.action,
+        pods=[CyclePod(pod.name, pod.outcome, pod.node, pod.action) for pod in gang.pods],
+        errors=[CycleError(error.reason, error.message) for error in gang.errors],
+        one_of_several=gang.one_of_several,
+    )
+
+
+def _queue(queue: QueueUse) -> CycleQueue:
+    return CycleQueue(
+        name=queue.name,
+        shard=queue.shard,
+        fair_share=_amounts(queue.fair_share) if queue.fair_share else None,
+        allocated_before=_amounts(queue.allocated_before),
+        allocated_after=_amounts(queue.allocated_after),
+    )
+
+
+def _amounts(amounts: RawAmounts) -> Amounts:
+    return Amounts(cpu=whole(amounts[0]), memory=whole(amounts[1]), gpu=whole(amounts[2]))
+
+
+def _not_read(snapshot: ClusterSnapshot, explanations: Iterable[Explanation]) -> list[NotReadEntry]:
+    matters = Counter(kind for item in explanations for kind in item.not_read)
+    return [NotReadEntry(gap.kind, gap.reason, matters[gap.kind]) for gap in snapshot.not_read]
+
+
+def _not_modelled(explanations: Iterable[Explanation]) -> list[NotModelledEntry]:
+    matters = Counter(part for item in explanations for part in item.not_modelled)
+    return [NotModelledEntry(what, "not replayed", count) for what, count in sorted(matters.items())]
+
+
+__all__ = ["Diagnosis", "ExplanationDocument", "exit_code", "replay"]
