@@ -55,6 +55,7 @@ class Child:
         self.pause_seconds = 1.0
         self.started_at = 0.0
         self.start_again_at: float | None = None
+        self.stopping = False
         self.process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
@@ -80,6 +81,8 @@ class Child:
         for line in stream:
             text = line.rstrip("\n")
             self.lines.append(text)
+            if self.stopping:
+                continue  # what a worker says to a Ctrl-C in its own terminal would mislead here
             if self.on_line is None:
                 say(f"{self.name} | {text}")
             else:
@@ -108,6 +111,7 @@ class Child:
 
     def ask_to_stop(self) -> None:
         """Ask the process itself to end in good order; it takes its own children along."""
+        self.stopping = True
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
 

@@ -312,6 +312,8 @@ class Supervisor:
 
     def _stop(self) -> None:
         """Stop all children together; a second signal, or the end of the grace, kills their groups."""
+        if self.children:
+            say("gangdash: stopping")
         for child in self.children:
             child.ask_to_stop()
         asked_at = time.monotonic()

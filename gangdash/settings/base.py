@@ -173,6 +173,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_SOFT_TIME_LIMIT = 50
 CELERY_TASK_TIME_LIMIT = 60
+# Asked to stop (with REMAP_SIGTERM=SIGQUIT in its environment), a worker gives its tasks this many seconds.
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3.0
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 500
 CELERY_TIMEZONE = "UTC"
 # Each entry expires with its interval, so that ticks cannot pile up behind a slow worker.

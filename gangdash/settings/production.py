@@ -16,6 +16,9 @@ SECRET_KEY = env.secret("GANGDASH_SECRET_KEY")
 env.require("GANGDASH_SECRET_KEY", SECRET_KEY, "Set it to 50 or more random characters")
 env.require("GANGDASH_BASE_URL", GANGDASH_BASE_URL, "Set it to the address that users type")
 
+# Probes of the container itself come by this name.
+ALLOWED_HOSTS += ["localhost"]
+
 database = env.database("GANGDASH_DATABASE_URL")
 env.require("GANGDASH_DATABASE_URL", database, "Set it to postgres://user:password@host:5432/name")
 DATABASES: dict[str, dict[str, Any]] = {"default": database or {}}
