@@ -32,20 +32,24 @@ class Gang(models.Model):
     topology = models.CharField(max_length=253, blank=True)
     required_level = models.CharField(max_length=317, blank=True)
     preferred_level = models.CharField(max_length=317, blank=True)
-    pods_total = models.PositiveIntegerField(default=0)
-    pods_placed = models.PositiveIntegerField(default=0)
+    # The numbers of pods are None where pods could not be read.
+    pods_total = models.PositiveIntegerField(null=True)
+    pods_placed = models.PositiveIntegerField(null=True)
     """Pods that have a node and have not ended."""
-    pods_waiting = models.PositiveIntegerField(default=0)
+    pods_waiting = models.PositiveIntegerField(null=True)
     """Pods without a node, gated ones included."""
-    gpus = models.FloatField(default=0)
-    gpus_waiting = models.FloatField(default=0)
+    gpus = models.FloatField(null=True)
+    gpus_waiting = models.FloatField(null=True)
     """GPUs that pods without a node ask for."""
     shape = models.CharField(max_length=64, blank=True)
     """``pods x GPUs each`` where all pods ask the same, else empty."""
     created_at = models.DateTimeField(null=True)
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
+    """When its facts last changed or, once it is gone, the last reading that had it."""
     gone_at = models.DateTimeField(null=True)
+    is_running = models.BooleanField(default=False)
+    """At least the minimum of its pods runs."""
     fingerprint = models.CharField(max_length=32, blank=True)
 
     # The newest verdict.
@@ -64,6 +68,7 @@ class Gang(models.Model):
     # What the next diagnosis is told about before.
     placeable_since = models.DateTimeField(null=True)
     last_ran_at = models.DateTimeField(null=True)
+    """When the last run that was seen ended; None while none has."""
 
     class Meta:
         ordering: ClassVar = ["cluster", "namespace", "name", "pk"]

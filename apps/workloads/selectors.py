@@ -168,7 +168,7 @@ def who_tiles(*, scope: Scope, view: GangFilter | None = None) -> list[WhoTile]:
     )
     found: dict[str, list[tuple[str, int, float]]] = {}
     for row in rows:
-        found.setdefault(row["who"], []).append((row["subject"], row["gangs"], row["gpus"]))
+        found.setdefault(row["who"], []).append((row["subject"], row["gangs"], row["gpus"] or 0.0))
     tiles = [
         WhoTile(
             who=who,
@@ -192,7 +192,7 @@ def cause_groups(*, scope: Scope, view: GangFilter | None = None) -> list[CauseG
             code=code,
             subject=subject,
             who=gangs[0].who,
-            gpus=sum(gang.gpus_waiting for gang in gangs),
+            gpus=sum(gang.gpus_waiting or 0.0 for gang in gangs),
             since=min((gang.waiting_since for gang in gangs if gang.waiting_since), default=None),
             gangs=tuple(gangs),
         )

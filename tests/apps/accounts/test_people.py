@@ -189,7 +189,7 @@ def test_a_name_is_free_again_after_revoking(alice: User) -> None:
     assert token_create(user=alice, name="ci").token.pk != token.pk
 
 
-@pytest.mark.parametrize(("name", "days", "code"), [("", 1, "token_name_not_valid"), ("x", -1, "token_expiry_past")])
+@pytest.mark.parametrize("name, days, code", [("", 1, "token_name_not_valid"), ("x", -1, "token_expiry_past")])
 def test_tokens_without_a_name_or_a_future_are_refused(alice: User, name: str, days: int, code: str) -> None:
     with pytest.raises(ApplicationError) as refusal:
         token_create(user=alice, name=name, expires_at=timezone.now() + timedelta(days=days))
