@@ -1,0 +1,1 @@
+"""Typed records of API objects, one module per API family."""
