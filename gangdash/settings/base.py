@@ -39,6 +39,16 @@ GANGDASH_UPLOAD_MAX_BYTES = env.integer("GANGDASH_UPLOAD_MAX_BYTES", 256 * 1024*
 GANGDASH_UNPACKED_MAX_BYTES = env.integer("GANGDASH_UNPACKED_MAX_BYTES", 2 * 1024**3, least=1024)
 GANGDASH_NESTING_MAX = env.integer("GANGDASH_NESTING_MAX", 200, least=20, most=1000)
 
+# --- how long things are kept ------------------------------------------------------------------------------------
+# The objects as they were when some reason changed: what the download of a moment is made of, and the bulk of the disk.
+GANGDASH_KEEP_SNAPSHOT_HOURS = env.integer("GANGDASH_KEEP_SNAPSHOT_HOURS", 6, least=1)
+# Timelines and gangs that are gone.
+GANGDASH_KEEP_HISTORY_DAYS = env.integer("GANGDASH_KEEP_HISTORY_DAYS", 30, least=1)
+# The records of polls and analyses on the health page.
+GANGDASH_KEEP_POLL_DAYS = env.integer("GANGDASH_KEEP_POLL_DAYS", 3, least=1)
+# Answers to uploaded snapshot files.
+GANGDASH_KEEP_UPLOAD_HOURS = env.integer("GANGDASH_KEEP_UPLOAD_HOURS", 24, least=1)
+
 # --- Django ------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -188,6 +198,16 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "diagnosis.diagnose_due",
         "schedule": GANGDASH_POLL_SECONDS,
         "options": {"expires": GANGDASH_POLL_SECONDS},
+    },
+    "every-ten-minutes-prune-poll-records": {
+        "task": "collector.prune",
+        "schedule": 600.0,
+        "options": {"expires": 600.0},
+    },
+    "every-ten-minutes-prune-old-answers": {
+        "task": "diagnosis.prune",
+        "schedule": 600.0,
+        "options": {"expires": 600.0},
     },
 }
 
