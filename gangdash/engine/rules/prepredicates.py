@@ -10,20 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gangdash.engine.model.pod import Pod
+from gangdash.engine.rules.humanize import CORES, GIGABYTES, digits
 from gangdash.engine.rules.matching import names_conflict
 from gangdash.engine.rules.volumes import VolumeRules
 from gangdash.engine.session import CPU, GPU, MEMORY, Layout, NodeState, Session, TaskState, Vector
 
-BYTES_PER_GB = 1_000_000_000
 _SHARED_GPU_CONFIG_MAP = "runai/shared-gpu-configmap"
 _STORAGE = ("ephemeral-storage", "storage")
-
-
-def decimals(value: float) -> str:
-    """Format a number the way the scheduler's messages do: at most three decimals, the rest cut off."""
-    whole, _, part = f"{value:.6f}".partition(".")
-    part = part[:3].rstrip("0")
-    return f"{whole}.{part}" if part else whole
 
 
 class PrePredicates:
@@ -98,7 +91,7 @@ class PrePredicates:
         if most == 0:
             return f"{start}No node in the {self._pool} node-pool has {name} resources"
         text = f"Max {name} resources available in a single node in the {self._pool} node-pool is topped at "
-        return f"{start}{text}{decimals(most)}{unit and ' ' + unit}"
+        return f"{start}{text}{digits(most)}{unit and ' ' + unit}"
 
     def _described(self, slot: int) -> tuple[str, float, str]:
         """Return name, amount and unit as printed; an amount is worked out only for these few resources."""
@@ -106,28 +99,26 @@ class PrePredicates:
         if slot == GPU:
             return "GPU", most, ""
         if slot == CPU:
-            return "CPU", most / 1000, "cores"
+            return "CPU", most / CORES, "cores"
         if slot == MEMORY:
-            return "memory", most / BYTES_PER_GB, "GB"
+            return "memory", most / GIGABYTES, "GB"
         name = self._layout.names[slot]
-        return (name, most / BYTES_PER_GB, "GB") if name in _STORAGE else (name, 0, "")
+        return (name, most / GIGABYTES, "GB") if name in _STORAGE else (name, 0, "")
 
 
 def requirement_text(task: TaskState, layout: Layout) -> str:
     """Return everything the pod asks for, as messages list it: MIG profiles last."""
     request = task.request
     parts = [
-        f"GPU: {decimals(task.gpu.quota_gpus)}",
-        f"CPU: {decimals(request[CPU] / 1000)} (cores)",
-        f"memory: {decimals(request[MEMORY] / BYTES_PER_GB)} (GB)",
+        f"GPU: {digits(task.gpu.quota_gpus)}",
+        f"CPU: {digits(request[CPU] / CORES)} (cores)",
+        f"memory: {digits(request[MEMORY] / GIGABYTES)} (GB)",
     ]
     for slot, amount in enumerate(request):
         name = layout.names[slot]
         if slot in (CPU, MEMORY, GPU) or not amount or name.startswith("nvidia.com/mig-"):
             continue
-        parts.append(
-            f"{name}: {decimals(amount / BYTES_PER_GB)} (GB)" if name in _STORAGE else f"{name}: {decimals(amount)}"
-        )
+        parts.append(f"{name}: {digits(amount / GIGABYTES)} (GB)" if name in _STORAGE else f"{name}: {digits(amount)}")
     parts.extend(f"mig {name}: {count}" for name, count in sorted(task.gpu.mig.items()))
     return ", ".join(parts)
 

@@ -1,0 +1,80 @@
+"""The action ``consolidation``: move running pods together so that a waiting gang fits.
+
+Victims are preemptible gangs of any queue and priority; every victim pod must be placed again. Needs enough
+free GPUs in sum. Mirrors pkg/scheduler/actions/consolidation (KAI d5bc503a). The scheduler takes a limited
+number of victim gangs in map order; here the first by name are taken, and the gang is marked as one that
+could be served by several sets.
+"""
+
+from __future__ import annotations
+
+from gangdash.engine.actions import solver_run
+from gangdash.engine.actions.ordering import JobsByQueue
+from gangdash.engine.actions.solver_capacity import idle_gpus, releasing_gpus
+from gangdash.engine.actions.solver_generators import VictimQueue
+from gangdash.engine.rules.scenario import Scenario
+from gangdash.engine.rules.steps import next_tasks
+from gangdash.engine.session import JobState, Session, Status, TaskState
+from gangdash.engine.statement.vectors import mig_gigabytes, mig_slices
+
+NAME = "consolidation"
+_NO_MAXIMUM = -1
+
+
+def execute(session: Session) -> None:
+    if session.params.max_consolidation_preemptees == 0:
+        return
+    jobs = solver_run.waiting_jobs(session, NAME, only_preemptible=True)
+    solver_run.run(session, _Consolidation(session), jobs)
+
+
+class _Consolidation:
+    name = NAME
+    failures_per_queue = False
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def may_try(self, job: JobState) -> bool:
+        return True
+
+    def may_search(self, job: JobState) -> bool:
+        """Whether ready nodes have enough GPUs, and enough GPU memory, free or being released in sum."""
+        gpus, memory = 0.0, 0
+        for node in self._session.nodes.values():
+            if not node.not_ready:
+                for part in (idle_gpus(node), releasing_gpus(node)):
+                    gpus, memory = gpus + part[0], memory + part[1]
+        asked = [_asks(task) for task in next_tasks(self._session, job, real=False)]
+        return gpus >= sum(a[0] for a in asked) and memory >= sum(a[1] for a in asked)
+
+    def validator(self, scenario: Scenario) -> bool:
+        return all(task.status is not Status.RELEASING for victim in scenario.victims for task in victim.tasks)
+
+    def victims(self, job: JobState) -> VictimQueue:
+        maximum = self._session.params.max_consolidation_preemptees
+        if maximum == _NO_MAXIMUM:
+            return solver_run.victim_queue(self._session, lambda: self._candidates(job))
+        return lambda: self._limited_queue(job, maximum)
+
+    def _candidates(self, job: JobState) -> list[JobState]:
+        return [
+            other
+            for other in self._session.jobs.values()
+            if other.is_preemptible and other is not job and other.active_allocated > 0
+        ]
+
+    def _limited_queue(self, job: JobState, maximum: int) -> JobsByQueue:
+        """The scheduler stops counting one gang late, so one more than the maximum is taken."""
+        candidates = self._candidates(job)
+        if len(candidates) > maximum + 1:
+            self._session.one_of_several.add(job.key)
+        return solver_run.filled_victim_queue(self._session, candidates[: maximum + 1])
+
+
+def _asks(task: TaskState) -> tuple[float, int]:
+    """Return GPUs and GPU memory as this check counts them: a multi-device memory request only once."""
+    gpu = task.gpu
+    slices = sum(mig_slices(name) * count for name, count in gpu.mig.items())
+    memory = sum(mig_gigabytes(name) * count for name, count in gpu.mig.items())
+    return gpu.gpus + gpu.claimed_count + slices, gpu.memory + memory

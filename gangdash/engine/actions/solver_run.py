@@ -1,0 +1,146 @@
+"""The loop that the evicting actions share: which waiting gangs are tried, and what happens to the answer.
+
+Relies on the job order, on the record of what failed, and on ``solver`` for the search itself. Mirrors the
+Execute methods of pkg/scheduler/actions/{consolidation,reclaim,preempt} and actions/common (KAI d5bc503a).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gangdash.engine.actions.ordering import JobsByQueue, Selection
+from gangdash.engine.actions.placement import SCHEDULING_ERRORS
+from gangdash.engine.actions.solver import Budget, End, JobSolver, Outcome
+from gangdash.engine.actions.solver_capacity import has_gpus_to_give
+from gangdash.engine.actions.solver_failed import FailedJobs
+from gangdash.engine.actions.solver_generators import VictimQueue
+from gangdash.engine.rules.scenario import Scenario
+from gangdash.engine.rules.steps import next_tasks
+from gangdash.engine.session import JobState, NodeState, Session
+
+SIMULATIONS_PER_ACTION = 200_000
+"""How many victim sets one action may try in a cycle.
+
+The scheduler stops an action after five minutes of its clock. At the some thousand simulations a second that
+it manages on small trials this many is more than it could do, so where this budget ends its own has ended.
+"""
+BUDGET_NAME = "simulations"
+
+
+class Action(Protocol):
+    """What tells one evicting action from another."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def failures_per_queue(self) -> bool:
+        """Whether what failed in one queue says nothing about another."""
+        ...
+
+    def may_try(self, job: JobState) -> bool:
+        """Whether the gang is considered at all; a gang passed over here does not count as failed."""
+        ...
+
+    def may_search(self, job: JobState) -> bool:
+        """Whether a search makes sense; a gang refused here counts as failed."""
+        ...
+
+    def validator(self, scenario: Scenario) -> bool:
+        """Whether the rules accept a scenario that worked in the simulation."""
+        ...
+
+    def victims(self, job: JobState) -> VictimQueue: ...
+
+
+def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
+    """Try the gangs in order until none is left or the budget ends."""
+    budget = Budget(SIMULATIONS_PER_ACTION)
+    failed: dict[str, FailedJobs] = {}
+    while not jobs.is_empty:
+        job = jobs.pop()
+        if not action.may_try(job):
+            continue
+        record = failed.setdefault(job.queue if action.failures_per_queue else "", FailedJobs(session))
+        if session.params.use_scheduling_signatures and not record.is_worth_trying(job):
+            continue
+        if _is_beyond_help(session, job):
+            continue
+        outcome = _search(session, action, job, budget)
+        if outcome.end is End.BUDGET:
+            session.budget_hits[job.key] = BUDGET_NAME
+            return
+        if outcome.statement is not None:
+            session.commit(action.name, outcome.statement)
+        else:
+            record.add(job)
+
+
+def _search(session: Session, action: Action, job: JobState, budget: Budget) -> Outcome:
+    if not action.may_search(job):
+        return Outcome(End.EXHAUSTED)
+    for hook in session.hooks.solution_start:
+        hook()
+    solver = JobSolver(
+        session,
+        job,
+        feasible=feasible_nodes(session, job),
+        validator=action.validator,
+        victims=action.victims(job),
+        budget=budget,
+    )
+    return solver.solve()
+
+
+def _is_beyond_help(session: Session, job: JobState) -> bool:
+    """Note and tell that some task fails a check that no eviction changes; noted once per action."""
+    for task in next_tasks(session, job, real=False):
+        for invariant in session.hooks.victim_invariants:
+            error = invariant(task)
+            if error:
+                notes = job.note_task(task)
+                notes.error = notes.error or error
+                job.add_error(
+                    SCHEDULING_ERRORS,
+                    f"Resources were not found for pod {task.namespace}/{task.name} due to: {error}",
+                )
+                return True
+    return False
+
+
+def feasible_nodes(session: Session, job: JobState) -> list[NodeState]:
+    """Return all nodes, or for a gang of GPU pods only those with a GPU idle or being released."""
+    nodes = list(session.nodes.values())
+    if all(task.asks_gpu for task in job.tasks.values()):
+        return [node for node in nodes if has_gpus_to_give(node)]
+    return nodes
+
+
+def victim_queue(session: Session, candidates: Callable[[], list[JobState]]) -> VictimQueue:
+    """Return a maker of fresh victim queues; candidates are looked for once, when first needed."""
+    found: list[JobState] | None = None
+
+    def make() -> JobsByQueue:
+        nonlocal found
+        if found is None:
+            found = [job for job in candidates() if job.is_preemptible and job.active_allocated > 0]
+        return filled_victim_queue(session, found)
+
+    return make
+
+
+def filled_victim_queue(session: Session, candidates: list[JobState]) -> JobsByQueue:
+    queue = JobsByQueue(session, victims=True)
+    queue.add(candidates, Selection())
+    return queue
+
+
+def waiting_jobs(session: Session, action: str, *, only_preemptible: bool = False) -> JobsByQueue:
+    """Return the gangs that an evicting action may try: ready, with pods pending, outside their preemption delay."""
+    queue = JobsByQueue(session, depth=session.config.queue_depth.get(action))
+    selection = Selection(
+        only_ready=True, only_pending=True, only_preemptible=only_preemptible, outside_preemption_delay=True
+    )
+    queue.add(session.jobs.values(), selection)
+    return queue
