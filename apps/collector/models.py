@@ -23,6 +23,8 @@ class Reading(models.Model):
     """SHA-256 of the reduced objects and of what was not read, without the time."""
     as_of = models.DateTimeField()
     confirmed_at = models.DateTimeField()
+    claimed_at = models.DateTimeField(null=True)
+    """When an analysis first took it; one that a newer reading overtakes before that is dropped."""
     objects_total = models.PositiveIntegerField(default=0)
     packed_bytes = models.PositiveIntegerField(default=0)
 

@@ -38,7 +38,7 @@ class Snapshot(models.Model):
     detail = models.CharField(max_length=512, blank=True)
     attempts = models.PositiveSmallIntegerField(default=1)
     retry_at = models.DateTimeField(null=True)
-    """Until when a failed or running analysis of this moment is left alone."""
+    """When a running analysis counts as lost, or a failed one lets the next begin."""
     gangs = models.PositiveIntegerField(default=0)
     waiting = models.PositiveIntegerField(default=0)
     not_read = models.JSONField(default=list)
@@ -49,6 +49,10 @@ class Snapshot(models.Model):
         ordering: ClassVar = ["-as_of", "-pk"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["cluster", "as_of", "engine"], name="snapshot_once_per_moment"),
+            # The lock of an analysis: whoever inserts the row may run.
+            models.UniqueConstraint(
+                fields=["cluster"], condition=models.Q(outcome="running"), name="one_analysis_per_cluster"
+            ),
         ]
         # The newest analysis of a cluster by outcome.
         indexes: ClassVar = [models.Index(fields=["cluster", "outcome", "-as_of"], name="snapshot_newest")]
