@@ -71,6 +71,9 @@ class GangResult:
     """Name of the search budget that ran out on this gang, if one did."""
     not_modelled: tuple[str, ...] = ()
     """Parts of the scheduler that matter to this gang and are not replayed."""
+    fit: int | None = None
+    """Of a gang left waiting: the most of its needed pods that any one attempt found a place for; 0 where a
+    check refused it before, ``None`` where it was never tried."""
 
 
 @dataclass(frozen=True, slots=True)

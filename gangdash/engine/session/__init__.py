@@ -4,9 +4,10 @@
 statements. Re-exports the state types, so that rules and actions need one import.
 """
 
+from gangdash.engine.session.build import build_session
 from gangdash.engine.session.core import Session
 from gangdash.engine.session.hooks import Hooks, NodeScorer
 from gangdash.engine.statement import *  # noqa: F403
 from gangdash.engine.statement import __all__ as _state
 
-__all__ = ["Hooks", "NodeScorer", "Session", *_state]  # noqa: PLE0604
+__all__ = ["Hooks", "NodeScorer", "Session", "build_session", *_state]  # noqa: PLE0604

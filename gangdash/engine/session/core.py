@@ -6,10 +6,13 @@ themselves to ``hooks`` and ``listeners``. Mirrors pkg/scheduler/framework/sessi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.config import SchedulerConfig, SchedulerParams, Shard
 from gangdash.engine.session.hooks import Hooks
-from gangdash.engine.statement import Amounts, Committed, JobState, Layout, Statement, TaskState, World
+from gangdash.engine.statement import Amounts, Committed, JobState, Layout, Statement, SubGroup, TaskState, World
 from gangdash.engine.statement.vectors import NO_AMOUNTS
 
 
@@ -24,15 +27,23 @@ class Session(World):
         self.tasks: dict[str, TaskState] = {}
         """Every pod that the scheduler sees, by uid, also pods of no gang."""
         self.hooks = Hooks()
+        self.job_order: Callable[[JobState], tuple[Any, ...]] = lambda job: (job.created, job.key)
+        """Sort key of gangs within a queue; it moves as tasks are placed."""
+        self.sub_group_order: Callable[[SubGroup], tuple[Any, ...]] = lambda member: (member.name,)
+        """Sort key of the members of one subgroup; it moves too."""
         self.min_gpu_memory: int | None = None
         """Smallest and largest MiB per GPU among nodes that say it; ``None`` where none does."""
         self.max_gpu_memory: int | None = None
+        self.backed_slots: frozenset[int] = frozenset()
+        """Slots of resources, GPUs aside, that a device class stands behind."""
         self.total: Amounts = NO_AMOUNTS
         """What the top-level queues share."""
         self.done: list[tuple[str, Committed]] = []
         """Every committed operation with the action that did it, in order."""
         self.one_of_several: set[str] = set()
         """Keys of gangs for which the scheduler would have picked among equals in no defined order."""
+        self.fits: dict[str, int] = {}
+        """The most pods that any one attempt found a place for, by key of the gang."""
         self.budget_hits: dict[str, str] = {}
         """Search budget that ran out, by key of the gang."""
         self.not_modelled: dict[str, list[str]] = {}
@@ -64,6 +75,10 @@ class Session(World):
             self.done.append((action, operation))
             if operation.task.job is not None and operation.kind.value == "evict":
                 operation.task.job.last_eviction = self.as_of
+
+    def note_fit(self, job: JobState, placed: int) -> None:
+        """Remember how far an attempt came that failed."""
+        self.fits[job.key] = max(self.fits.get(job.key, 0), placed)
 
     def is_queue_usable(self, job: JobState) -> bool:
         """Whether the gang's queue exists with its parent and is a leaf: no action tries the gang otherwise."""

@@ -43,6 +43,8 @@ class Hooks:
 
     pre_predicates: list[PrePredicate] = field(default_factory=list)
     predicates: list[Predicate] = field(default_factory=list)
+    all_failures: list[Predicate] = field(default_factory=list)
+    """Every failing check of a task on a node, not only the first; for explanations."""
     victim_invariants: list[Invariant] = field(default_factory=list)
     node_scorers: list[NodeScorer] = field(default_factory=list)
     gpu_scores: list[GpuScore] = field(default_factory=list)

@@ -4,6 +4,7 @@ Holds tasks, nodes, gangs and queues as the scheduler sees them while it plans. 
 read this state, actions change it through ``Statement``. Relies on ``engine.model`` alone.
 """
 
+from gangdash.engine.statement.claims import Claims
 from gangdash.engine.statement.errors import GangError, TaskErrors
 from gangdash.engine.statement.job import JobState, PodSet, SubGroup, SubGroupSet
 from gangdash.engine.statement.log import Checkpoint, Committed, Kind, Listener, Statement, World
@@ -27,6 +28,7 @@ __all__ = [
     "UNLIMITED",
     "Amounts",
     "Checkpoint",
+    "Claims",
     "Committed",
     "GangError",
     "GpuRequest",

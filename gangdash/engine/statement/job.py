@@ -12,7 +12,7 @@ from gangdash.engine.model.podgroup import PodGroup, TopologyConstraint
 from gangdash.engine.statement.errors import GangError, TaskErrors
 from gangdash.engine.statement.status import ACTIVE_ALLOCATED, ACTIVE_USED, ALIVE, ALLOCATED, Status
 from gangdash.engine.statement.task import DEFAULT_POD_SET, TaskState
-from gangdash.engine.statement.vectors import Vector
+from gangdash.engine.statement.vectors import Amounts, Vector, added, subtracted
 
 
 class PodSet:
@@ -156,6 +156,7 @@ class JobState:
         "signature",
         "stale_since",
         "step",
+        "step_amounts",
         "task_errors",
         "tasks",
     )
@@ -182,6 +183,8 @@ class JobState:
         self.stale_since: float | None = None
         self.step: list[TaskState] | None = None
         """The tasks of the next step, kept until a task of the gang changes its status."""
+        self.step_amounts: Amounts | None = None
+        """What that step asks of its queue, kept as long."""
         self.signature: str | None = None
 
     @property
@@ -217,6 +220,11 @@ class JobState:
         return sum(pod_set.by_status.get(status, 0) for pod_set in self.pod_sets.values())
 
     @property
+    def has_allocated(self) -> bool:
+        """Whether some task of it counts as the use of its queue."""
+        return any(task.status & ALLOCATED for task in self.tasks.values())
+
+    @property
     def active_used(self) -> int:
         return sum(pod_set.active_used for pod_set in self.pod_sets.values())
 
@@ -245,24 +253,34 @@ class JobState:
         self.tasks[task.uid] = task
         self._enter(task, task.status)
 
+    def show_task(self, task: TaskState) -> None:
+        """Count a task that belongs to another view of this gang, without making it this one's own."""
+        pod_set = self.pod_sets[task.sub_group]
+        pod_set.tasks.append(task)
+        pod_set.count(task.status, 1)
+        self.tasks[task.uid] = task
+        if task.status & ALLOCATED:
+            self.allocated = added(self.allocated, task.request)
+
     def set_status(self, task: TaskState, status: Status) -> None:
         """Give a task another status and keep every count in step."""
         self._leave(task)
         self._enter(task, status)
         self.step = None
+        self.step_amounts = None
 
     def _leave(self, task: TaskState) -> None:
         if task.pod_set is not None:
             task.pod_set.count(task.status, -1)
             if task.status & ALLOCATED:
-                self.allocated = [a - b for a, b in zip(self.allocated, task.request, strict=True)]
+                self.allocated = subtracted(self.allocated, task.request)
 
     def _enter(self, task: TaskState, status: Status) -> None:
         task.status = status
         if task.pod_set is not None:
             task.pod_set.count(status, 1)
             if status & ALLOCATED:
-                self.allocated = [a + b for a, b in zip(self.allocated, task.request, strict=True)]
+                self.allocated = added(self.allocated, task.request)
 
     def add_error(self, reason: str, message: str) -> None:
         self.errors.append(GangError(reason, (message,)))

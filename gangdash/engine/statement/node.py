@@ -374,8 +374,7 @@ class NodeState:
 
 def claimed_gpu_devices(task: TaskState) -> tuple[str, ...]:
     """Return the GPU devices (``driver/pool/device``) of the claims that the task holds or was promised."""
-    devices = getattr(task.claims, "gpu_devices", ())
-    return tuple(devices)
+    return task.claims.gpu_devices if task.claims is not None else ()
 
 
 def _with_gpus(vector: Vector, change: int) -> Vector:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gangdash.engine.model.pod import Pod
+from gangdash.engine.statement.claims import Claims
 from gangdash.engine.statement.request import GpuRequest, RequestKind
 from gangdash.engine.statement.status import Status
 from gangdash.engine.statement.vectors import NO_AMOUNTS, Amounts, Vector
@@ -30,7 +31,7 @@ class TaskMemo(NamedTuple):
     accepted_amounts: Amounts
     accepted_gpu: GpuRequest
     is_shared: bool
-    claims: object
+    claims: Claims | None
 
 
 class TaskState:
@@ -96,8 +97,8 @@ class TaskState:
         self.is_legacy_mig = False
         self.is_reservation = False
         self.overhead: Vector | None = None
-        self.claims: object = None
-        """What the claims rule remembers of devices given to this task; saved and restored with it."""
+        self.claims: Claims | None = None
+        """Devices behind its resource claims, held or promised; ``None`` without claims."""
         self.bind_node = ""
         """The node of a BindRequest that counts, if the pod has one."""
         self.job: JobState | None = None

@@ -1,0 +1,208 @@
+"""Gangs in the order in which an action takes them: a tree of queues, each a heap of gangs or of queues.
+
+At every level sibling queues compare by the next gang of their subtree (or, for victims, by all gangs
+already taken from the leaf and the next one). Taking a gang marks the queues above it; a marked queue is
+ranked again only when it comes to the top. Mirrors pkg/scheduler/actions/utils/job_order_by_queue.go and
+input_jobs.go (KAI d5bc503a).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from gangdash.engine.actions.heap import Heap
+from gangdash.engine.rules.queue_order import Contender, comes_first
+from gangdash.engine.session import JobState, QueueState, Session, Status
+
+DELAY_REASON = "PreemptionDelayNotElapsed"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which gangs take part. Gangs of queues that are missing or no leaf never do."""
+
+    only_ready: bool = False
+    only_pending: bool = False
+    only_preemptible: bool = False
+    only_active: bool = False
+    outside_preemption_delay: bool = False
+    """Leave out gangs that may not evict others yet, and tell them so."""
+
+
+class _Node:
+    """A queue in the tree, with its gangs (leaf) or its child queues."""
+
+    def __init__(self, queue: QueueState, jobs: Heap[JobState] | None, children: Heap[_Node] | None) -> None:
+        self.queue = queue
+        self.jobs = jobs
+        self.children = children
+        self.parent: _Node | None = None
+        self.is_linked = False
+        self.is_dirty = False
+
+    def __len__(self) -> int:
+        return len(self.jobs) if self.jobs is not None else len(self.children or ())
+
+
+class JobsByQueue:
+    """``victims`` turns every order round: the gang that is served last comes first."""
+
+    def __init__(self, session: Session, *, victims: bool = False, depth: int | None = None) -> None:
+        self._session = session
+        self._victims = victims
+        self._depth = depth
+        self._roots: Heap[_Node] = Heap(self._node_before)
+        self._nodes: dict[str, _Node] = {}
+        self._taken: dict[str, list[JobState]] = defaultdict(list)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._roots
+
+    def add(self, jobs: Iterable[JobState], selection: Selection) -> None:
+        for job in jobs:
+            if takes_part(self._session, job, selection):
+                self.push(job)
+
+    def push_if_usable(self, job: JobState) -> None:
+        """Push a gang unless its queue is missing or no leaf."""
+        if takes_part(self._session, job, Selection()):
+            self.push(job)
+
+    def pop(self) -> JobState:
+        node = self._top(self._roots)
+        while node.jobs is None:
+            assert node.children is not None
+            node = self._top(node.children)
+        job = node.jobs.pop()
+        if self._victims:
+            self._taken[node.queue.name].append(job)
+        self._after_pop(node)
+        return job
+
+    def push(self, job: JobState) -> None:
+        queue = self._session.queues[job.queue]
+        node = self._nodes.get(job.queue)
+        if node is None:
+            node = self._nodes[job.queue] = _Node(queue, Heap(self._job_before, self._depth), None)
+        assert node.jobs is not None
+        node.jobs.push(job)
+        self._link(node)
+        self._mark(node)
+
+    # Comparisons
+
+    def _job_before(self, left: JobState, right: JobState) -> bool:
+        before: bool = self._session.job_order(left) < self._session.job_order(right)
+        return before is not self._victims
+
+    def _node_before(self, left: _Node, right: _Node) -> bool:
+        if not len(left):
+            return not self._victims
+        if not len(right):
+            return self._victims
+        return comes_first(self._session, self._contender(left), self._contender(right)) is not self._victims
+
+    def _contender(self, node: _Node) -> Contender:
+        leaf = node
+        while leaf.jobs is None:
+            assert leaf.children is not None
+            leaf = leaf.children.peek()
+        if self._victims:
+            return Contender(node.queue, None, (*self._taken[leaf.queue.name], leaf.jobs.peek()))
+        return Contender(node.queue, leaf.jobs.peek())
+
+    # The tree
+
+    def _link(self, node: _Node) -> None:
+        """Hang a new node, and every missing node above it, into the tree."""
+        while not node.is_linked:
+            node.is_linked = True
+            if not node.queue.parent:
+                self._roots.push(node)
+                return
+            parent = self._nodes.get(node.queue.parent)
+            if parent is None:
+                queue = self._session.queues[node.queue.parent]
+                parent = self._nodes[queue.name] = _Node(queue, None, Heap(self._node_before))
+            assert parent.children is not None
+            node.parent = parent
+            parent.children.push(node)
+            node = parent
+
+    def _top(self, heap: Heap[_Node]) -> _Node:
+        while heap.peek().is_dirty:
+            node = heap.peek()
+            heap.fix_top()
+            node.is_dirty = False
+        return heap.peek()
+
+    def _after_pop(self, node: _Node) -> None:
+        while not len(node):
+            (
+                node.parent.children if node.parent is not None and node.parent.children is not None else self._roots
+            ).pop()
+            del self._nodes[node.queue.name]
+            if node.parent is None:
+                return
+            node = node.parent
+        self._mark(node)
+
+    @staticmethod
+    def _mark(node: _Node) -> None:
+        current: _Node | None = node
+        while current is not None:
+            current.is_dirty = True
+            current = current.parent
+
+
+def takes_part(session: Session, job: JobState, selection: Selection) -> bool:
+    """Whether an action looks at the gang at all."""
+    if selection.only_ready and not job.is_ready:
+        return False
+    if selection.only_pending and not job.count(Status.PENDING):
+        return False
+    if selection.only_preemptible and not job.is_preemptible:
+        return False
+    if selection.only_active and not job.active_allocated:
+        return False
+    if not session.is_queue_usable(job):
+        return False
+    if selection.outside_preemption_delay:
+        end = delay_end(job)
+        if end is not None and session.as_of < end:
+            _note_delay(job, end)
+            return False
+    return True
+
+
+def delay_end(job: JobState) -> float | None:
+    """Return when the gang may cause evictions, ``None`` when nothing holds it back."""
+    delay = job.podgroup.preemption_delay
+    if not delay or delay <= 0:
+        return None
+    return max(job.created, job.last_eviction or 0.0) + delay
+
+
+def _note_delay(job: JobState, end: float) -> None:
+    if any(error.reason == DELAY_REASON for error in job.errors):
+        return
+    when = datetime.fromtimestamp(int(end), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    job.add_error(
+        DELAY_REASON,
+        f"Workload is within its preemption delay window ({go_duration(job.podgroup.preemption_delay or 0)}) "
+        f"and may not trigger evictions before {when}",
+    )
+
+
+def go_duration(seconds: float) -> str:
+    """Return a duration as Go prints it: 10m0s, 1h0m0s, 1.5s."""
+    whole, part = divmod(seconds, 60)
+    hours, minutes = divmod(int(whole), 60)
+    text = f"{part:.9f}".rstrip("0").rstrip(".")
+    if hours:
+        return f"{hours}h{minutes}m{text}s"
+    return f"{minutes}m{text}s" if minutes else f"{text}s"
