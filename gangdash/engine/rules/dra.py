@@ -68,6 +68,7 @@ def install(session: Session) -> None:
     session.listeners.append(listener)
     session.hooks.pre_predicates.append(listener.pre_filter)
     session.hooks.predicates.append(listener.failures)
+    session.hooks.all_failures.append(listener.failures)
 
 
 class ClaimListener:

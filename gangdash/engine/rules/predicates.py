@@ -4,7 +4,7 @@ GPU mode, GPU memory label, pod slots, node state, ports, taints, node affinity,
 restricted scheduling, claimed devices. The scheduler runs the Kubernetes filters in random order; here the
 order is fixed, and ``all_failures`` gives every reason. Queue capacity and resource fit are other rules.
 Mirrors pkg/scheduler/plugins/predicates and api/node_info (KAI d5bc503a). Answers that depend on labels,
-taints and shape alone are kept per pair of task template and node template.
+taints and shape alone are kept per node for all tasks with the same demands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gangdash.engine.model.pod import HostPort, Pod
+from gangdash.engine.model.pod import HostPort
+from gangdash.engine.model.selectors import NodeSelectorTerm, Toleration
 from gangdash.engine.rules.affinity import AffinityState, affinity_index
 from gangdash.engine.rules.gpu_sharing import choose_groups
 from gangdash.engine.rules.matching import host_ports, node_matches_pod, ports_conflict, untolerated_taint
@@ -30,8 +31,13 @@ SINGLE_STRATEGY = "only whole gpu jobs can run on a node with MigStrategy='singl
 MIXED_STRATEGY = "non MIG jobs cant run on a node with MigStrategy='mixed'"
 
 
+_Demands = tuple[
+    frozenset[tuple[str, str]], tuple[NodeSelectorTerm, ...] | None, tuple[Toleration, ...], tuple[object, ...]
+]
+
+
 class _Fixed(NamedTuple):
-    """What a template of tasks meets on a template of nodes, whatever else runs there."""
+    """What tasks with the same demands meet on a node, whatever else runs there."""
 
     mode: bool
     state: bool
@@ -40,13 +46,13 @@ class _Fixed(NamedTuple):
     restricted: bool
 
 
-def install(session: Session) -> Predicates:
+def install(session: Session) -> None:
     """Hang the checks into a session's hooks."""
     rules = Predicates(session)
     session.hooks.pre_predicates.append(rules.pre_filter)
     session.hooks.victim_invariants.append(rules.pre.victim_invariant_error)
     session.hooks.predicates.append(rules.first_failure)
-    return rules
+    session.hooks.all_failures.append(rules.all_failures)
 
 
 class Predicates:
@@ -62,7 +68,9 @@ class Predicates:
         self._affinity = affinity_index(session)
         self._affinity_states: dict[str, AffinityState] = {}
         self._free_of_affinity: set[str] = set()
-        self._fixed: dict[tuple[int, int], _Fixed] = {}
+        self._by_demand: dict[_Demands, dict[int, _Fixed]] = {}
+        self._answers: dict[str, dict[int, _Fixed]] = {}
+        """Per task uid the answers by node index that it shares with all tasks of equal demands."""
         self._ports: dict[str, dict[str, tuple[HostPort, ...]]] = {}
         self._legacy_mig: dict[str, list[str]] = {}
         if any(host_ports(task.pod) for task in session.tasks.values()):
@@ -160,12 +168,12 @@ class Predicates:
                 yield reasons
 
     def _fixed_answer(self, task: TaskState, node: NodeState) -> _Fixed:
-        key = (task.template, node.template)
-        answer = self._fixed.get(key)
+        answers = self._answers.get(task.uid)
+        if answers is None:
+            answers = self._answers[task.uid] = self._by_demand.setdefault(_demands(task), {})
+        answer = answers.get(node.index)
         if answer is None:
-            answer = self._work_out(task, node)
-            if not pins_node_names(task.pod):
-                self._fixed[key] = answer
+            answer = answers[node.index] = self._work_out(task, node)
         return answer
 
     def _work_out(self, task: TaskState, node: NodeState) -> _Fixed:
@@ -241,7 +249,10 @@ def _mode_failures(task: TaskState, node: NodeState, legacy: list[str] | tuple[s
         )
 
 
-def pins_node_names(pod: Pod) -> bool:
-    """Whether the pod's affinity names nodes, so that nodes with equal labels are not equal to it."""
+def _demands(task: TaskState) -> _Demands:
+    """Return everything of a task that its fixed answers depend on."""
+    pod = task.pod
     required = pod.affinity.node_required if pod.affinity is not None else None
-    return required is not None and any(term.match_fields for term in required)
+    selector = frozenset(pod.node_selector.items())
+    shape = (task.kind, task.asks_gpu, task.gpu.memory > 0, task.is_legacy_mig)
+    return selector, required, pod.tolerations, shape
