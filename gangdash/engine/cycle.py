@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from gangdash.engine.actions import allocate
+from gangdash.engine.actions import allocate, consolidation, preempt, reclaim, stale
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.config import Shard
 from gangdash.engine.model.cycle import (
@@ -28,9 +28,14 @@ from gangdash.engine.model.pod import Pod
 from gangdash.engine.plugins import open_session
 from gangdash.engine.session import JobState, Kind, QueueState, Session, Status, TaskState
 from gangdash.engine.session.build import GROUP_ANNOTATION
+from gangdash.engine.statement.request import whole
 
 _ACTIONS: dict[str, Callable[[Session], None]] = {
     allocate.NAME: allocate.execute,
+    consolidation.NAME: consolidation.execute,
+    reclaim.NAME: reclaim.execute,
+    preempt.NAME: preempt.execute,
+    stale.NAME: stale.execute,
 }
 _WAITING = (PodOutcome.PENDING, PodOutcome.GATED)
 
@@ -159,5 +164,11 @@ def _kept(pod: Pod) -> PodResult:
 
 
 def _queue(session: Session, queue: QueueState) -> QueueUse:
-    fair_share: Amounts | None = queue.fair_share if session.charges_queues else None
+    fair_share = _reported(queue.fair_share) if session.charges_queues else None
     return QueueUse(queue.name, session.shard.name, fair_share, queue.allocated_before, queue.allocated)
+
+
+def _reported(share: Amounts) -> Amounts:
+    """Return a fair share as the scheduler hands it out: GPUs cut to whole ones from 1 on, else to hundredths."""
+    cpu, memory, gpu = share
+    return (cpu, memory, whole(gpu).gpus if gpu >= 0 else gpu)

@@ -21,6 +21,7 @@ from gangdash.engine.session.core import Session
 from gangdash.engine.session.nodes import node_state
 from gangdash.engine.session.queues import queue_tree
 from gangdash.engine.session.requests import PodRequest, pod_request
+from gangdash.engine.session.templates import number_templates
 from gangdash.engine.session.tree import sub_group_tree
 from gangdash.engine.statement import (
     ACTIVE_USED,
@@ -138,6 +139,7 @@ class _Builder:
             as_of=self.snapshot.as_of,
         )
         self._add_jobs(tasks)
+        number_templates(self.session)
         return self.session
 
     # Nodes
