@@ -44,7 +44,7 @@ def decode_object(kind: Kind, raw: Raw, version: str, position: str) -> Record:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as err:
         field, problem = describe(err)
         raise BadObjectError(BadObject(_label(kind, raw, position), field, problem)) from err
-    record.api_version = record.api_version or kind.api_version(version)
+    record.api_version = kind.api_version(version)
     record.kind = kind.name
     return record
 

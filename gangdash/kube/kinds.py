@@ -54,6 +54,10 @@ class Kind:
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
 
+    def path(self, version: str) -> str:
+        """Return where all objects of the kind are listed."""
+        return f"/apis/{self.group}/{version}/{self.plural}" if self.group else f"/api/{version}/{self.plural}"
+
 
 def _under(prefix: str, *paths: str) -> tuple[str, ...]:
     return tuple(f"{prefix}.{p}" for p in paths)
@@ -300,6 +304,16 @@ KINDS = (*_CORE, *_DRA, *_KAI, *_CONTROLLERS, *_GROVE, *_DYNAMO, *_PLATFORM, *_K
 @cache
 def by_name() -> dict[str, Kind]:
     return {kind.name: kind for kind in KINDS}
+
+
+@cache
+def live() -> tuple[Kind, ...]:
+    """Return the kinds that a live cluster is polled for, in the order in which they are read.
+
+    What gangs are made of comes last and close together, so that its parts fit; a BindRequest before its pod, so that
+    a pod bound in between looks bound and not forgotten.
+    """
+    return tuple(sorted((kind for kind in KINDS if kind.live), key=lambda kind: kind.required))
 
 
 @cache

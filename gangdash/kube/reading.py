@@ -39,9 +39,28 @@ class SchedulerFile(msgspec.Struct, omit_defaults=True, rename="camel"):
     scheduler_params: SchedulerParams
 
 
+@dataclass(frozen=True, slots=True)
+class KindStatus:
+    """How the live reading of one kind went: ``count`` is ``None`` and ``reason`` set where it failed."""
+
+    kind: str
+    is_required: bool
+    read_at: datetime
+    count: int | None = None
+    reason: str = ""
+    detail: str = ""
+    requests: int = 0
+    received_bytes: int = 0
+    took_ms: int = 0
+    resource_version: str = ""
+
+
 @dataclass(slots=True)
 class Reading:
-    """``as_of`` is timezone-aware; ``source`` is ``live``, ``kai`` or ``dump``."""
+    """``as_of`` knows its zone; ``source`` is ``live``, ``kai`` or ``dump``.
+
+    ``statuses`` belong to live readings and are not saved.
+    """
 
     as_of: datetime
     source: str
@@ -52,3 +71,4 @@ class Reading:
     unknown_kinds: list[str] = field(default_factory=list)
     history: dict[str, History] = field(default_factory=dict)
     scheduler: SchedulerFile | None = None
+    statuses: dict[str, KindStatus] = field(default_factory=dict)

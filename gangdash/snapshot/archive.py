@@ -7,7 +7,7 @@ reduced objects. Files are told by content, never by name; what they may cost is
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +26,32 @@ __all__ = ["FILE_LIMITS", "UPLOAD_LIMITS", "Limits", "SnapshotError", "load_byte
            "snapshot_of", "write_dump"]  # fmt: skip
 
 
-def load_snapshot(path: str | Path, *, as_of: datetime | None = None, limits: Limits = FILE_LIMITS) -> ClusterSnapshot:
+Moment = datetime | float
+"""A moment as such, or in seconds since the epoch."""
+
+
+def load_snapshot(path: str | Path, *, as_of: Moment | None = None, limits: Limits = FILE_LIMITS) -> ClusterSnapshot:
     """Return the snapshot in a file, or raise ``SnapshotError`` with one line that says what is wrong where."""
     return snapshot_of(load_reading(path, as_of=as_of, limits=limits))
 
 
-def load_reading(path: str | Path, *, as_of: datetime | None = None, limits: Limits = FILE_LIMITS) -> Reading:
+def load_reading(path: str | Path, *, as_of: Moment | None = None, limits: Limits = FILE_LIMITS) -> Reading:
     """Return the reduced objects in a file."""
     path = Path(path)
-    reading = forms.parse(read_file(path, limits), str(path), as_of)
+    reading = forms.parse(read_file(path, limits), str(path), _moment(as_of))
     reading.name = path.name
     return reading
 
 
-def load_bytes(content: bytes, *, name: str, as_of: datetime | None = None, limits: Limits = UPLOAD_LIMITS) -> Reading:
+def load_bytes(content: bytes, *, name: str, as_of: Moment | None = None, limits: Limits = UPLOAD_LIMITS) -> Reading:
     """Return the reduced objects in an upload, or in what ``write_dump`` wrote."""
-    reading = forms.parse(unpack(content, name, limits), name, as_of)
+    reading = forms.parse(unpack(content, name, limits), name, _moment(as_of))
     reading.name = name
     return reading
+
+
+def _moment(as_of: Moment | None) -> datetime | None:
+    return datetime.fromtimestamp(as_of, UTC) if isinstance(as_of, int | float) else as_of
 
 
 def snapshot_of(reading: Reading) -> ClusterSnapshot:
@@ -62,7 +70,7 @@ def write_dump(reading: Reading, *, history: dict[str, History] | None = None) -
         "apiVersion": "v1",
         "kind": "List",
         "asOf": reading.as_of,
-        "read": sorted(reading.items),
+        "read": sorted(reading.items.keys() - reading.not_read.keys()),
         "notRead": [{"kind": k, "reason": r} for k, r in sorted(reading.not_read.items())],
         "unknownKinds": reading.unknown_kinds,
         "oddities": reading.oddities,

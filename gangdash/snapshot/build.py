@@ -52,7 +52,7 @@ def build_snapshot(reading: Reading) -> ClusterSnapshot:
             uid: GangHistory(time(h.placeable_since), time(h.last_ran), h.last_verdict)
             for uid, h in reading.history.items()
         },
-        read=frozenset(reading.items),
+        read=frozenset(reading.items.keys() - reading.not_read.keys()),
         not_read=tuple(NotRead(kind, reason) for kind, reason in sorted(reading.not_read.items())),
         oddities=tuple(Oddity(o.object, o.field, o.problem) for o in (*reading.oddities, *facts.oddities)),
         unknown_kinds=tuple(reading.unknown_kinds),

@@ -82,19 +82,18 @@ def _moment(frame: _File, text: bytes, file: str) -> datetime:
     named = frame.as_of or (frame.case.now if frame.case else None)
     if named is not None:
         return named
-    newest = max((t for key, t in _MOMENT.findall(text) if key != b"deletionTimestamp"), key=_instant, default=None)
+    texts = {moment for key, moment in _MOMENT.findall(text) if key != b"deletionTimestamp"}
+    newest = max(filter(None, map(_instant, texts)), default=None)
     if newest is None:
         raise SnapshotError(file, "no time in it: say with --as-of when it was taken")
-    return _instant(newest)
+    return newest
 
 
-def _instant(text: bytes) -> datetime:
+def _instant(text: bytes) -> datetime | None:
     try:
-        return datetime.fromisoformat(
-            text.decode()[:26].rstrip("Z") + "+00:00" if text.endswith(b"Z") else text.decode()
-        )
+        return datetime.fromisoformat(text.decode())
     except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
+        return None
 
 
 def _from_scheduler(frame: _File) -> Reading:
