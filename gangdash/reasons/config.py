@@ -137,7 +137,18 @@ REASONS = (
         title="Subgroup tree is broken",
         meaning="Subgroups repeat a name, name a missing parent or form a circle, so the scheduler ignores them all.",
         who=Who.OWNER,
-        sentence="The PodGroup's subgroups are ignored: {problem}; its labelled pods then count for nothing.",
+        sentence="The PodGroup's subgroups are ignored; its labelled pods then count for nothing.",
+        forms={
+            "duplicate": (
+                "Two subgroups are called {subgroup}, so the scheduler ignores them all; labelled pods then count "
+                "for nothing."
+            ),
+            "parent": (
+                "Subgroup {subgroup} names parent {parent}, which does not exist, so the scheduler ignores all "
+                "subgroups; labelled pods then count for nothing."
+            ),
+            "circle": "Subgroup {subgroup} is its own ancestor (parent {parent}), so it never starts.",
+        },
         evidence=("spec.subGroups: names, parents",),
         upstream=(r"references subgroup .* which does not exist",),
         never=True,
@@ -270,8 +281,8 @@ REASONS = (
         ),
         forms={
             "elsewhere": (
-                "No pod carries pod-group-name={name}; the {pods:pod|pods} meant for it ({examples:list}) "
-                "{pods:~is|are} in other PodGroups of {each} instead."
+                "No pod carries pod-group-name={name}; the {pods:pod|pods} named like it ({examples:list}) joined "
+                "{groups:other PodGroup|other PodGroups} instead."
             ),
         },
         evidence=("annotation pod-group-name of every pod", "owner of the PodGroup"),

@@ -16,6 +16,19 @@ REASONS = (
         meaning="A controller before the scheduler has not handed the gang over.",
         who=Who.PLATFORM,
         sentence="{controller} has not finished {object}: {problem}.",
+        forms={
+            "podgang_missing": (
+                "{gated:pod is|pods are} gated and PodGang {podgang} does not exist; {controller} must make it first."
+            ),
+            "podgang_not_initialized": (
+                "{gated:pod is|pods are} gated: PodGang {podgang} is not initialized, so a member is still "
+                "missing; {controller} removes the gate after that."
+            ),
+            "podgang_short": (
+                "{gated:pod is|pods are} gated: PodGang {podgang} does not list {examples:list}; {controller} must "
+                "add {unlisted:~it|them} first."
+            ),
+        },
         evidence=("status and conditions of the controller's object", "events of that controller"),
         upstream=(_NOT_READY,),
     ),
@@ -30,8 +43,8 @@ REASONS = (
         ),
         forms={
             "late": (
-                "{gated:pod still has|pods still have} the gate {gate} ({examples:list}) although its PodGang "
-                "lists {gated:~it|them} and nothing else is missing; {controller} removes it at its next resync."
+                "{gated:pod has|pods have} had the gate {gate} for {since:span} ({examples:list}) although the "
+                "PodGang is complete; {controller} removes it at its next resync."
             ),
         },
         evidence=("spec.schedulingGates of the pods",),
@@ -51,13 +64,15 @@ REASONS = (
         title="Members are missing",
         meaning="Fewer pods exist than the gang needs before the scheduler may start it.",
         who=Who.WAIT,
-        sentence=(
-            "{exist} of {needed:pod exists|pods exist}; the scheduler starts a gang only when all are there{owner}."
-        ),
+        sentence="{exist} of {needed:pod exists|pods exist}; the scheduler starts a gang only when all are there.",
         forms={
+            "owner": (
+                "{exist} of {needed:pod exists|pods exist}; {owner} has not made the rest, and the scheduler "
+                "starts a gang only when all are there."
+            ),
             "subgroup": (
                 "Subgroup {subgroup} has {exist} of {needed:pod|pods}; the scheduler starts the gang only when all "
-                "are there{owner}."
+                "are there."
             ),
             "failing": (
                 "{exist} of {needed:pod exists|pods exist}: {kind} {name} has failed {failed:time|times} and waits "
@@ -78,9 +93,13 @@ REASONS = (
         who=Who.PLATFORM,
         sentence=(
             "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} does not answer, so the API server "
-            "refuses every new pod{component}."
+            "refuses every new pod."
         ),
         forms={
+            "component": (
+                "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} is down with {component} "
+                "({state}), so the API server refuses every new pod."
+            ),
             "refuses": "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} refuses new pods: {problem}.",
         },
         evidence=("FailedCreate events", "webhook configuration and the Deployment behind it"),
@@ -105,13 +124,18 @@ REASONS = (
         title="Waits for its base gang",
         meaning="A scaled gang is gated until its base gang is placed.",
         who=Who.WAIT,
-        sentence="Gated until base gang {base} is placed; {base} waits: {why}.",
+        sentence=(
+            "Gated until base gang {base} is placed: {have} of its {need:required pod has|required pods have} a node."
+        ),
         forms={
-            "bound": (
-                "Gated until base gang {base} is ready; {base} is bound but cannot start: ComputeDomain {claim} "
-                "counts {have} of {need:node|nodes}, and the rest need the gated pods."
+            "missing": "Gated until base gang {base} is placed, and no PodGroup of {base} exists.",
+            "not_ready": (
+                "Gated until base gang {base} is ready: {placed:pod is|pods are} bound, {have} of {need} ready."
             ),
-            "plain": "Gated until base gang {base} is placed: {have} of its {need:pod|pods} {have:~has|have} a node.",
+            "compute_domain": (
+                "Gated until base gang {base} is ready; {base} cannot start because ComputeDomain {claim} counts "
+                "to {need:node|nodes}, has {have}, and the rest need the gated pods."
+            ),
         },
         evidence=("label grove.io/base-podgang", "state of the base gang"),
         upstream=(_NOT_READY, r"SchedulingGated"),

@@ -107,9 +107,12 @@ REASONS = (
         meaning="A ResourceQuota of the namespace keeps the missing pods from being created.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "{exist} of {needed:pod exists|pods exist}: ResourceQuota {name} allows {hard} of {resource}, "
+            "{exist} of {needed:pod exists|pods exist}: ResourceQuota {name} allows {hard} ({resource}), "
             "{used:bare} used, and pending pods count."
         ),
+        forms={
+            "unread": "{exist} of {needed:pod exists|pods exist}: ResourceQuota {name} in namespace {namespace} refuses the rest."
+        },
         evidence=("ResourceQuota status", "events about refused pod creation"),
         upstream=(r"exceeded quota",),
         hints=(_SHORT_WORDS, r"Waiting for \d+ pods"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gangdash.documents import Diagnosis
 from gangdash.documents.text import diagnosis_text
-from gangdash.documents.times import parse_stamp
 from gangdash.reasons.wording import clean
 from gangdash.replay import exit_code, replay
 from gangdash.snapshot.archive import SnapshotError, load_snapshot
@@ -28,7 +28,7 @@ ERROR = 255
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A path that gave no answer, and why in one line."""
+    """A path that gave no answer, and why in one line that names it."""
 
     path: Path
     error: str
@@ -43,9 +43,11 @@ def expand(paths: Iterable[Path]) -> Iterator[Path | Failure]:
         try:
             files = sorted(entry for entry in path.iterdir() if entry.is_file() and entry.name.endswith(SUFFIXES))
         except OSError as error:
-            yield Failure(path, f"cannot list the folder: {error.strerror}")
+            yield Failure(path, f"{path}: cannot list the folder: {error.strerror}")
             continue
-        yield from files or [Failure(path, f"no snapshot file in this folder ({', '.join(SUFFIXES)})")]
+        if not files:
+            yield Failure(path, f"{path}: no snapshot file in this folder ({', '.join(SUFFIXES)})")
+        yield from files
 
 
 class Command(BaseCommand):
@@ -53,7 +55,7 @@ class Command(BaseCommand):
         "Say why gangs wait, from a KAI snapshot or a kubectl List dump. "
         "Exit: 0 nothing waits, 1 something waits, 2 something can never start as it is, 255 error."
     )
-    requires_system_checks: Sequence[str] = ()
+    requires_system_checks: tuple[str, ...] = ()
 
     answer: int | None = None
     """The exit code of a run that got as far as reading files; None before."""
@@ -87,13 +89,17 @@ class Command(BaseCommand):
         if self.answer:
             sys.exit(self.answer)
 
-    def _moment(self, text: str | None) -> float | None:
+    @staticmethod
+    def _moment(text: str | None) -> datetime | None:
         try:
-            return parse_stamp(text) if text else None
+            moment = datetime.fromisoformat(text) if text else None
         except ValueError as error:
             raise CommandError(f"--as-of: {error}", returncode=ERROR) from error
+        if moment is not None and moment.tzinfo is None:
+            raise CommandError("--as-of: no time zone; write it like 2026-11-30T08:56:01Z", returncode=ERROR)
+        return moment
 
-    def _diagnose(self, path: Path, as_of: float | None, options: dict[str, Any]) -> Diagnosis | Failure:
+    def _diagnose(self, path: Path, as_of: datetime | None, options: dict[str, Any]) -> Diagnosis | Failure:
         try:
             snapshot = load_snapshot(path, as_of=as_of)
             diagnosis = replay(
@@ -106,14 +112,14 @@ class Command(BaseCommand):
             return Failure(path, str(error))
         except Exception as error:  # task boundary: one file's fault must not cost the others
             logger.debug("diagnose_failed", exc_info=error)
-            return Failure(path, f"the engine failed on this file: {type(error).__name__}: {error}")
+            return Failure(path, f"{path}: the engine failed on this file: {type(error).__name__}: {error}")
         if options["gang"] and not options["cycle_only"] and not diagnosis.explanations:
-            return Failure(path, f"no gang {options['gang']} in this file")
+            return Failure(path, f"{path}: no gang {options['gang']} in this file")
         return diagnosis
 
     def _report(self, failure: Failure, form: str) -> None:
         message = clean(failure.error)
-        self.stderr.write(f"{clean(str(failure.path))}: {message}")
+        self.stderr.write(message)
         if form == "jsonl":
             self._line(msgspec.json.encode({"snapshot": failure.path.name, "error": message}))
 

@@ -1,0 +1,108 @@
+"""New pods that the API server refuses: a webhook that is down or says no, a namespace quota that is used up."""
+
+from __future__ import annotations
+
+from gangdash.engine.explain import owners
+from gangdash.engine.explain.amounts import QuotaLine, quota_lines
+from gangdash.engine.explain.build import named
+from gangdash.engine.explain.components import Component, component_behind
+from gangdash.engine.explain.context import Context
+from gangdash.engine.identifiers import ConstraintId, Unit
+from gangdash.engine.model.observed import ObservedObject
+from gangdash.engine.verdict import Constraint, FactValue, Finding, Fix, FixKind, ReasonCode, Waiting, Who
+
+
+def refused(context: Context, maker: ObservedObject, refusal: owners.Refusal, *, exist: int, needed: int) -> Finding:
+    """Return the finding for pods of ``maker`` that cannot be created."""
+    if refusal.kind == "quota":
+        return _quota(context, maker, refusal, exist, needed)
+    return _webhook(context, maker, refusal, exist, needed)
+
+
+def _members(maker: ObservedObject, exist: int, needed: int) -> Constraint:
+    return Constraint(ConstraintId.GANG_MIN_MEMBER, maker.meta.name, needed, exist, Unit.PODS, maker.ref)
+
+
+def _webhook(context: Context, maker: ObservedObject, refusal: owners.Refusal, exist: int, needed: int) -> Finding:
+    behind = _component(context, refusal.name)
+    is_down = refusal.kind == "webhook_down"
+    form = "refuses" if not is_down else "component" if behind is not None and not behind.is_ready else ""
+    facts: dict[str, FactValue] = {
+        "kind": maker.kind,
+        "name": maker.meta.name,
+        "exist": exist,
+        "needed": needed,
+        "webhook": refusal.name,
+        "problem": refusal.text,
+    }
+    fixes: tuple[Fix, ...] = ()
+    if behind is not None:
+        facts |= {"component": behind.name, "state": behind.state}
+        fixes = (
+            Fix(
+                FixKind.RESTART_COMPONENT,
+                {"object": behind.ref},
+                {"component": f"Deployment {behind.name}"},
+                who=Who.PLATFORM,
+            ),
+            Fix(FixKind.WAIT_FOR, {"object": behind.ref}, {"what": f"{behind.name} to be ready"}, who=Who.WAIT),
+        )
+    return Finding(
+        ReasonCode.ADMISSION_DOWN,
+        form=form,
+        facts=facts,
+        binding=(
+            named(
+                ConstraintId.STAGE_ADMISSION,
+                refusal.name,
+                "admits the pods",
+                "does not answer" if is_down else "refuses them",
+                f"Event {refusal.event.reason} of {maker.ref}",
+            ),
+            _members(maker, exist, needed),
+        ),
+        waiting=Waiting(helps="unknown", on=(behind.ref,) if behind is not None else ()),
+        fixes=fixes,
+        stage="S8",
+    )
+
+
+def _component(context: Context, webhook: str) -> Component | None:
+    """Return the Deployment that answers for a webhook."""
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        for config in context.objects(kind):
+            for hook in config.facts.get("webhooks") or ():
+                service = (hook.get("clientConfig") or {}).get("service") or {}
+                if hook.get("name") == webhook and service.get("name"):
+                    return component_behind(context, str(service.get("namespace", "")), str(service["name"]))
+    return None
+
+
+def _quota(context: Context, maker: ObservedObject, refusal: owners.Refusal, exist: int, needed: int) -> Finding:
+    namespace = maker.meta.namespace
+    quota = context.object("ResourceQuota", namespace, refusal.name)
+    line = _tightest(quota_lines(quota)) if quota is not None else None
+    facts: dict[str, FactValue] = {"name": refusal.name, "exist": exist, "needed": needed, "namespace": namespace}
+    source = f"ResourceQuota/{namespace}/{refusal.name}"
+    binding = [_members(maker, exist, needed)]
+    if line is not None:
+        facts |= {"resource": line.resource, "hard": line.hard, "used": line.used}
+        binding.insert(0, _quota_constraint(line, source))
+    return Finding(
+        ReasonCode.NAMESPACE_QUOTA,
+        form="" if line is not None else "unread",
+        facts=facts,
+        binding=tuple(binding),
+        waiting=Waiting(helps="unknown", on=(source,)),
+        stage="S8",
+    )
+
+
+def _quota_constraint(line: QuotaLine, source: str) -> Constraint:
+    return Constraint(
+        ConstraintId.NAMESPACE_QUOTA, line.resource, line.used.value, line.hard.value, line.hard.unit, source
+    )
+
+
+def _tightest(lines: list[QuotaLine]) -> QuotaLine | None:
+    return max(lines, key=lambda line: line.used.value / line.hard.value if line.hard.value else 1.0, default=None)

@@ -1,0 +1,26 @@
+"""Short ways to make the constraints and findings that the modules of this package return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gangdash.engine.identifiers import ConstraintId, Unit
+from gangdash.engine.model.pod import Pod
+from gangdash.engine.verdict import Constraint
+
+SHOWN = 5
+"""How many examples an answer carries; the count beside them says how many there are."""
+
+
+def named(id_: ConstraintId, scope: str, wanted: str, found: str | None, source: str) -> Constraint:
+    """Return a constraint whose need is a name or a state, not a number."""
+    return Constraint(id_, scope, wanted, found, Unit.NAME, source)
+
+
+def names(pods: Iterable[Pod]) -> tuple[str, ...]:
+    """Return the names of pods in order."""
+    return tuple(sorted(pod.meta.name for pod in pods))
+
+
+def first(items: Iterable[str], count: int = SHOWN) -> tuple[str, ...]:
+    return tuple(sorted(items))[:count]

@@ -1,0 +1,194 @@
+"""Everything about a snapshot that more than one explanation asks for, indexed once.
+
+Pods by gang, events by object, objects by kind and name, which shard sees what. Leaves out judgement: that is in the
+modules beside this one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from gangdash.engine.model.cluster import ClusterSnapshot
+from gangdash.engine.model.config import SchedulerParams, Shard
+from gangdash.engine.model.cycle import CycleResult, GangResult, QueueUse
+from gangdash.engine.model.meta import Meta, OwnerRef
+from gangdash.engine.model.node import Node
+from gangdash.engine.model.observed import Event, ObservedObject
+from gangdash.engine.model.pod import Pod
+from gangdash.engine.model.podgroup import BindRequest, PodGroup
+from gangdash.engine.model.queue import Queue
+from gangdash.engine.model.topology import Topology
+from gangdash.engine.session.build import GROUP_ANNOTATION, in_pool
+
+Key = tuple[str, str, str]
+"""Kind, namespace, name."""
+
+
+class Context:
+    """One snapshot with the cycles run on it."""
+
+    def __init__(self, snapshot: ClusterSnapshot, cycles: Iterable[CycleResult]) -> None:
+        self.snapshot = snapshot
+        self.as_of = snapshot.as_of
+        cycles = list(cycles)
+        self.results: Mapping[tuple[str, str], GangResult] = {
+            (gang.namespace, gang.name): gang for cycle in cycles for gang in cycle.gangs
+        }
+        self.queue_use: Mapping[tuple[str, str], QueueUse] = {
+            (queue.shard, queue.name): queue for cycle in cycles for queue in cycle.queues
+        }
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        return {node.name: node for node in self.snapshot.nodes}
+
+    @cached_property
+    def pods(self) -> Mapping[tuple[str, str], Pod]:
+        return {(pod.meta.namespace, pod.meta.name): pod for pod in self.snapshot.pods}
+
+    @cached_property
+    def pods_on(self) -> Mapping[str, list[Pod]]:
+        """Pods by the node they are bound to; ended pods are left out."""
+        found: dict[str, list[Pod]] = defaultdict(list)
+        for pod in self.snapshot.pods:
+            if pod.node_name and pod.phase not in {"Succeeded", "Failed"}:
+                found[pod.node_name].append(pod)
+        return found
+
+    @cached_property
+    def queues(self) -> Mapping[str, Queue]:
+        return {queue.name: queue for queue in self.snapshot.queues}
+
+    @cached_property
+    def children(self) -> Mapping[str, list[Queue]]:
+        found: dict[str, list[Queue]] = defaultdict(list)
+        for queue in sorted(self.snapshot.queues, key=lambda queue: queue.name):
+            found[queue.parent].append(queue)
+        return found
+
+    @cached_property
+    def topologies(self) -> Mapping[str, Topology]:
+        return {topology.name: topology for topology in self.snapshot.topologies}
+
+    @cached_property
+    def podgroups(self) -> Mapping[tuple[str, str], PodGroup]:
+        return {(group.meta.namespace, group.meta.name): group for group in self.snapshot.podgroups}
+
+    @cached_property
+    def bind_requests(self) -> Mapping[tuple[str, str], BindRequest]:
+        """By namespace and pod."""
+        return {(request.meta.namespace, request.pod_name): request for request in self.snapshot.bind_requests}
+
+    # Members
+
+    @cached_property
+    def _by_group(self) -> Mapping[str, list[Pod]]:
+        found: dict[str, list[Pod]] = defaultdict(list)
+        for pod in sorted(self.snapshot.pods, key=lambda pod: pod.key):
+            group = pod.meta.annotations.get(GROUP_ANNOTATION)
+            if group:
+                found[group].append(pod)
+        return found
+
+    @cached_property
+    def _group_names(self) -> Mapping[str, int]:
+        count: dict[str, int] = defaultdict(int)
+        for group in self.snapshot.podgroups:
+            count[group.meta.name] += 1
+        return count
+
+    def members(self, podgroup: PodGroup) -> list[Pod]:
+        """Return the pods that name the PodGroup, those that ended too.
+
+        The scheduler joins by name alone; where two namespaces use one name, a reader expects each to have its own.
+        """
+        pods = self._by_group.get(podgroup.meta.name, [])
+        if self._group_names[podgroup.meta.name] > 1:
+            return [pod for pod in pods if pod.meta.namespace == podgroup.meta.namespace]
+        return pods
+
+    @cached_property
+    def owned_pods(self) -> Mapping[str, list[Pod]]:
+        """Pods by the uid of their controller."""
+        found: dict[str, list[Pod]] = defaultdict(list)
+        for pod in sorted(self.snapshot.pods, key=lambda pod: pod.key):
+            owner = controller(pod.meta)
+            if owner is not None:
+                found[owner.uid].append(pod)
+        return found
+
+    # Shards
+
+    @cached_property
+    def params(self) -> SchedulerParams:
+        """Return the flags that hold for names and keys in the whole cluster: those of the first shard."""
+        return self.snapshot.shards[0].config.params if self.snapshot.shards else SchedulerParams()
+
+    def shard_of(self, meta: Meta) -> Shard | None:
+        """Return the shard that sees a PodGroup, queue or node."""
+        return next((shard for shard in self.snapshot.shards if in_pool(meta, shard.config.params)), None)
+
+    @cached_property
+    def scheduler_names(self) -> frozenset[str]:
+        return frozenset(shard.config.params.scheduler_name for shard in self.snapshot.shards)
+
+    # Observed objects
+
+    @cached_property
+    def _objects(self) -> Mapping[Key, ObservedObject]:
+        return {
+            (kind, item.meta.namespace, item.meta.name): item
+            for kind, items in self.snapshot.objects.items()
+            for item in items
+        }
+
+    @cached_property
+    def _by_uid(self) -> Mapping[str, ObservedObject]:
+        return {item.meta.uid: item for items in self.snapshot.objects.values() for item in items if item.meta.uid}
+
+    def object(self, kind: str, namespace: str, name: str) -> ObservedObject | None:
+        return self._objects.get((kind, namespace, name))
+
+    def objects(self, kind: str) -> Sequence[ObservedObject]:
+        return sorted(self.snapshot.objects.get(kind, ()), key=lambda item: item.meta.key)
+
+    def owner(self, meta: Meta) -> ObservedObject | None:
+        """Return the object that controls another one, by uid and else by kind and name."""
+        ref = controller(meta)
+        if ref is None:
+            return None
+        return self._by_uid.get(ref.uid) or self.object(ref.kind, meta.namespace, ref.name)
+
+    def owners(self, meta: Meta) -> list[ObservedObject]:
+        """Return the chain of controllers, nearest first; a circle of references ends it."""
+        chain: list[ObservedObject] = []
+        current = self.owner(meta)
+        while current is not None and current not in chain:
+            chain.append(current)
+            current = self.owner(current.meta)
+        return chain
+
+    @cached_property
+    def _events(self) -> Mapping[Key, list[Event]]:
+        found: dict[Key, list[Event]] = defaultdict(list)
+        for event in self.snapshot.events:
+            found[(event.kind, event.namespace, event.name)].append(event)
+        for events in found.values():
+            events.sort(key=lambda event: (last_seen(event), event.meta.name))
+        return found
+
+    def events(self, kind: str, namespace: str, name: str) -> Sequence[Event]:
+        """Return the events about an object, the latest last."""
+        return self._events.get((kind, namespace, name), ())
+
+
+def controller(meta: Meta) -> OwnerRef | None:
+    """Return the controlling owner, or the only owner where none says that it controls."""
+    found = next((ref for ref in meta.owners if ref.controller), None)
+    return found or (meta.owners[0] if len(meta.owners) == 1 else None)
+
+
+def last_seen(event: Event) -> float:
+    return event.last or event.first or event.meta.created or 0.0

@@ -1,0 +1,205 @@
+"""Pods that a scheduling gate keeps from the scheduler: whose gate, and what its owner waits for.
+
+Grove's gate goes when the PodGang is complete and, for a scaled gang, when the base gang is placed (by pod labels
+``grove.io/podgang`` and ``grove.io/base-podgang``, never by names). PodClique status is not believed here: it counts
+gates that are long gone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from gangdash.engine.explain.build import first, named, names
+from gangdash.engine.explain.gang import Gang
+from gangdash.engine.identifiers import ConstraintId, Unit
+from gangdash.engine.model.observed import ObservedObject
+from gangdash.engine.model.pod import Pod
+from gangdash.engine.model.podgroup import PodGroup
+from gangdash.engine.verdict import Constraint, FactValue, Finding, Fix, FixKind, ReasonCode, Waiting, Who
+
+GROVE_GATE = "grove.io/podgang-pending-creation"
+PODGANG_LABEL = "grove.io/podgang"
+BASE_LABEL = "grove.io/base-podgang"
+_CONTROLLERS = {
+    "grove.io/": "Grove's operator",
+    "kueue.x-k8s.io/": "Kueue",
+    "jobset.x-k8s.io/": "JobSet's controller",
+    "kubevirt.io/": "KubeVirt",
+}
+
+
+def gates(gang: Gang) -> Iterator[Finding]:
+    """Yield why pods are gated, foreign gates first: Grove does not remove those."""
+    foreign = [pod for pod in gang.gated if any(gate != GROVE_GATE for gate in pod.gates)]
+    if foreign:
+        yield _foreign(gang, foreign)
+    own = [pod for pod in gang.gated if GROVE_GATE in pod.gates]
+    if own:
+        yield _grove(gang, own)
+
+
+def _controller_of(gate: str) -> str:
+    return next((name for prefix, name in _CONTROLLERS.items() if gate.startswith(prefix)), "the owner of that gate")
+
+
+def _foreign(gang: Gang, pods: list[Pod]) -> Finding:
+    gate = Counter(gate for pod in pods for gate in pod.gates if gate != GROVE_GATE).most_common(1)[0][0]
+    return _gate_finding(gang, pods, gate, stage="S11")
+
+
+def _gate_finding(gang: Gang, pods: list[Pod], gate: str, *, stage: str, form: str = "") -> Finding:
+    controller = _controller_of(gate)
+    since = max((pod.meta.created or 0.0 for pod in pods), default=0.0)
+    return Finding(
+        ReasonCode.SCHEDULING_GATE,
+        form=form,
+        facts={
+            "gated": len(pods),
+            "gate": gate,
+            "examples": names(pods),
+            "controller": controller,
+            "since": max(gang.as_of - since, 0.0),
+        },
+        binding=(named(ConstraintId.STAGE_GATE, names(pods)[0], "no gate", gate, f"Pod/{pods[0].key}"),),
+        waiting=Waiting(helps="unknown", on=(controller,)),
+        fixes=(
+            Fix(
+                FixKind.WAIT_FOR,
+                {"object": f"Pod/{pods[0].key}"},
+                {"what": f"{controller} to remove {gate}"},
+                who=Who.WAIT,
+            ),
+        ),
+        stage=stage,
+    )
+
+
+# Grove
+
+
+def _grove(gang: Gang, pods: list[Pod]) -> Finding:
+    podgang_name = pods[0].meta.labels.get(PODGANG_LABEL, "")
+    podgang = gang.context.object("PodGang", gang.meta.namespace, podgang_name)
+    incomplete = _incomplete(gang, podgang, pods)
+    if incomplete is not None:
+        return incomplete
+    base_name = pods[0].meta.labels.get(BASE_LABEL, "")
+    if base_name:
+        base = base_gang(gang, base_name)
+        waits = _base_waits(gang, base_name, base, pods)
+        if waits is not None:
+            return waits
+    return _gate_finding(gang, pods, GROVE_GATE, stage="S13", form="late")
+
+
+def base_gang(gang: Gang, name: str) -> Gang | None:
+    """Return the gang that Grove calls the base of this one."""
+    for podgroup in gang.context.snapshot.podgroups:
+        if podgroup.meta.namespace == gang.meta.namespace and _belongs(podgroup, name):
+            return Gang(gang.context, podgroup)
+    return None
+
+
+def _belongs(podgroup: PodGroup, podgang: str) -> bool:
+    return any(owner.kind == "PodGang" and owner.name == podgang for owner in podgroup.meta.owners)
+
+
+def _incomplete(gang: Gang, podgang: ObservedObject | None, pods: list[Pod]) -> Finding | None:
+    """Return a finding when the PodGang does not exist, is not initialised or does not list the gated pods."""
+    if not gang.context.snapshot.was_read("PodGang"):
+        return None
+    name = pods[0].meta.labels.get(PODGANG_LABEL, "")
+    if podgang is None:
+        return _stage(pods, f"PodGang/{gang.meta.namespace}/{name}", "podgang_missing", {"podgang": name})
+    initialized = next((c for c in podgang.conditions if c.type == "Initialized"), None)
+    listed = {
+        ref.get("name")
+        for group in podgang.facts.get("spec.podgroups") or ()
+        for ref in group.get("podReferences") or ()
+    }
+    unlisted = [pod for pod in pods if pod.meta.name not in listed]
+    if initialized is not None and initialized.status == "True" and not unlisted:
+        return None
+    form = "podgang_short" if unlisted else "podgang_not_initialized"
+    facts: dict[str, FactValue] = {"podgang": name, "unlisted": len(unlisted), "examples": names(unlisted or pods)}
+    return _stage(pods, podgang.ref, form, facts)
+
+
+def _stage(pods: list[Pod], ref: str, form: str, facts: dict[str, FactValue]) -> Finding:
+    return Finding(
+        ReasonCode.UPSTREAM_STAGE,
+        form=form,
+        facts={"gated": len(pods), "controller": "Grove's operator", **facts},
+        binding=(
+            named(ConstraintId.STAGE_DONE, ref, "lists every pod, Initialized", form.replace("_", " "), ref),
+            named(ConstraintId.STAGE_GATE, names(pods)[0], "no gate", GROVE_GATE, f"Pod/{pods[0].key}"),
+        ),
+        waiting=Waiting(helps="unknown", on=(ref,)),
+        stage="S9",
+    )
+
+
+def _base_waits(gang: Gang, name: str, base: Gang | None, pods: list[Pod]) -> Finding | None:
+    """Return a finding while the base gang is missing, not placed, or placed and not ready."""
+    if base is None:
+        return _base_finding(name, pods, "missing", {}, ())
+    if not base.is_satisfied:
+        facts: dict[str, FactValue] = {"have": len(base.placed), "need": base.needed}
+        return _base_finding(name, pods, "", facts, (_base_constraint(base, len(base.placed)),))
+    ready = [pod for pod in base.bound if is_ready(pod)]
+    if len(ready) >= base.needed:
+        return None
+    domain = _short_compute_domain(base)
+    if domain is None:
+        facts = {"have": len(ready), "need": base.needed, "placed": len(base.placed)}
+        return _base_finding(name, pods, "not_ready", facts, (_base_constraint(base, len(ready)),))
+    claim, wanted, have = domain
+    constraint = Constraint(
+        ConstraintId.DOMAIN_NODES, claim, wanted, have, Unit.NODES, f"ComputeDomain/{gang.meta.namespace}/{claim}"
+    )
+    facts = {"claim": claim, "need": wanted, "have": have}
+    return _base_finding(name, pods, "compute_domain", facts, (constraint, _base_constraint(base, len(ready))))
+
+
+def _base_constraint(base: Gang, have: int) -> Constraint:
+    return Constraint(
+        ConstraintId.STAGE_BASE_GANG, base.meta.name, base.needed, have, Unit.PODS, f"PodGroup/{base.podgroup.key}"
+    )
+
+
+def _base_finding(
+    name: str, pods: list[Pod], form: str, facts: dict[str, FactValue], binding: tuple[Constraint, ...]
+) -> Finding:
+    deadlock = form == "compute_domain"
+    return Finding(
+        ReasonCode.WAITS_FOR_BASE_GANG,
+        form=form,
+        facts={"base": name, "gated": len(pods), "examples": first(names(pods)), **facts},
+        binding=(
+            *binding,
+            named(ConstraintId.STAGE_GATE, names(pods)[0], "no gate", GROVE_GATE, f"Pod/{pods[0].key}"),
+        ),
+        waiting=Waiting(helps="no" if deadlock else "unknown", on=(f"PodGang/{pods[0].meta.namespace}/{name}",)),
+        who=Who.PLATFORM if deadlock or form == "missing" else None,
+        stage="S14" if deadlock else "S12" if form == "missing" else "S10",
+    )
+
+
+def is_ready(pod: Pod) -> bool:
+    condition = pod.condition("Ready")
+    return pod.phase == "Running" and condition is not None and condition.status == "True"
+
+
+def _short_compute_domain(base: Gang) -> tuple[str, int, int] | None:
+    """Return a compute domain of the base that counts to more nodes than its pods are on: name, wanted, have."""
+    templates = {claim.template for pod in base.pods for claim in pod.claims if claim.template}
+    for domain in base.context.objects("ComputeDomain"):
+        template = domain.facts.get("spec.channel.resourceClaimTemplate.name")
+        wanted = domain.facts.get("spec.numNodes")
+        if domain.meta.namespace != base.meta.namespace or template not in templates or not isinstance(wanted, int):
+            continue
+        have = len({pod.node_name for pod in base.bound})
+        if have < wanted:
+            return domain.meta.name, wanted, have
+    return None
