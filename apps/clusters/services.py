@@ -6,8 +6,7 @@ loses the lock by time. No row lock is held while a cluster is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,23 +17,10 @@ from django.db.models import Q
 from apps.clusters.choices import PollOutcome
 from apps.clusters.models import Cluster, KindFreshness, PollRun
 from apps.clusters.sources import ClusterSource, SourceList
+from gangdash.kube.reading import KindStatus
 
 BACK_OFF_MAX = timedelta(minutes=5)
 """A cluster that does not answer is tried again at least this often."""
-
-
-@dataclass(frozen=True, slots=True)
-class KindReport:
-    """What a poll tells about one kind; a reason means that it was not read."""
-
-    kind: str
-    is_required: bool
-    count: int | None = None
-    reason: str = ""
-    received_bytes: int = 0
-    requests: int = 0
-    took_ms: int = 0
-    read_at: datetime | None = None
 
 
 @transaction.atomic
@@ -85,7 +71,7 @@ def poll_run_start(*, cluster: Cluster, now: datetime) -> PollRun:
 
 @transaction.atomic
 def poll_run_finish(
-    *, run: PollRun, kinds: Iterable[KindReport], now: datetime, as_of: datetime, rows_written: int, is_unchanged: bool
+    *, run: PollRun, kinds: Iterable[KindStatus], now: datetime, as_of: datetime, rows_written: int, is_unchanged: bool
 ) -> None:
     """Record a poll that read the cluster, wholly or in part, and let the next one come when it is due."""
     reports = list(kinds)
@@ -132,25 +118,31 @@ def back_off(*, failures: int, jitter: float) -> timedelta:
     return min(timedelta(seconds=seconds), BACK_OFF_MAX) * (0.75 + 0.25 * jitter)
 
 
-def kinds_record(*, cluster: Cluster, reports: Iterable[KindReport], now: datetime) -> None:
+def kinds_record(*, cluster: Cluster, reports: Sequence[KindStatus], now: datetime) -> None:
     """Note per kind whether it was read; time and count of the last good reading stay when this one failed.
 
     Two statements, because an upsert writes the same columns for all its rows.
     """
-    read: list[KindFreshness] = []
-    missed: list[KindFreshness] = []
-    for report in reports:
-        row = KindFreshness(cluster=cluster, kind=report.kind, is_required=report.is_required, checked_at=now)
-        row.is_read, row.reason = not report.reason, report.reason[:253]
-        row.read_at, row.count = report.read_at, report.count
-        (missed if report.reason else read).append(row)
     state = ["is_required", "is_read", "reason", "checked_at"]
+    read = [_kind(cluster, report, now) for report in reports if not report.reason]
+    missed = [_kind(cluster, report, now) for report in reports if report.reason]
     for rows, fields in ((read, [*state, "read_at", "count"]), (missed, state)):
-        for row in rows if fields == state else ():
-            row.read_at = row.count = None
         KindFreshness.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["cluster", "kind"], update_fields=fields
         )
+
+
+def _kind(cluster: Cluster, report: KindStatus, now: datetime) -> KindFreshness:
+    return KindFreshness(
+        cluster=cluster,
+        kind=report.kind,
+        is_required=report.is_required,
+        is_read=not report.reason,
+        reason=": ".join(part for part in (report.reason, report.detail) if part)[:253],
+        read_at=None if report.reason else report.read_at,
+        checked_at=now,
+        count=report.count,
+    )
 
 
 def poll_runs_prune(*, before: datetime) -> int:
@@ -159,7 +151,7 @@ def poll_runs_prune(*, before: datetime) -> int:
     return deleted
 
 
-def _kind_row(report: KindReport) -> dict[str, Any]:
+def _kind_row(report: KindStatus) -> dict[str, Any]:
     return {
         "kind": report.kind,
         "count": report.count,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
@@ -20,6 +22,8 @@ from apps.workloads.choices import GangState
 from apps.workloads.models import Gang
 from apps.workloads.selectors import VERDICT_ORDER
 
+HIDDEN_GANG = "a gang of another namespace"
+_EFFECTS = ("starts", "moves", "delays", "sets_back", "evicts")
 SERIES_POINTS_MAX = 1500
 """More change points than this are thinned to an even grid: a chart has no more pixels."""
 
@@ -38,13 +42,31 @@ class WaitingSeries:
 
 def explanation_get(*, gang: Gang) -> ExplanationRecord | None:
     """Return what is said of a gang now, None before its first diagnosis."""
-    return ExplanationRecord.objects.filter(gang=gang, is_current=True).select_related("snapshot__reading").first()
+    return (
+        ExplanationRecord.objects.filter(gang=gang, is_current=True)
+        .select_related("snapshot__reading", "snapshot__cluster", "gang__cluster")
+        .first()
+    )
 
 
 def explanation_at(*, gang: Gang, moment: datetime) -> ExplanationRecord | None:
     """Return what was said of a gang at a moment in the past, as far as it is still kept."""
     kept = ExplanationRecord.objects.filter(gang=gang, snapshot__as_of__lte=moment)
-    return kept.select_related("snapshot__reading").order_by("-snapshot__as_of", "-pk").first()
+    kept = kept.select_related("snapshot__reading", "snapshot__cluster", "gang__cluster")
+    return kept.order_by("-snapshot__as_of", "-pk").first()
+
+
+def document_text(*, record: ExplanationRecord, scope: Scope) -> str:
+    """Return the document as it was written; gangs of namespaces that the reader may not see lose their names.
+
+    Who sees everything gets the very bytes that the command line prints.
+    """
+    if scope.sees_all:
+        return record.document
+    document = record.data()
+    cluster = record.gang.cluster.name
+    hidden = {name for name in _gang_names(document) if not _is_visible(name, scope, cluster)}
+    return json.dumps(_without(document, sorted(hidden, key=len, reverse=True)), ensure_ascii=False)
 
 
 def explanation_current_list(*, gangs: Iterable[Gang]) -> dict[int, ExplanationRecord]:
@@ -106,6 +128,33 @@ def upload_get(*, user: User, upload_id: str) -> Upload:
     """Return one upload with its answer; ``Upload.DoesNotExist`` where it is not there or not visible."""
     uploads = Upload.objects.defer("packed")
     return uploads.get(pk=upload_id) if user.is_admin else uploads.get(pk=upload_id, user=user)
+
+
+def _gang_names(document: dict[str, Any]) -> Iterable[str]:
+    """Yield ``namespace/name`` of each gang that a document names beside its own."""
+    yield from (holder["gang"] for holder in document["holders"])
+    yield from document["waiting"]["on"]
+    for fix in document["fixes"]:
+        yield from itertools.chain.from_iterable(fix[effect] for effect in _EFFECTS)
+        yield from (value for value in fix["change"].values() if isinstance(value, str))
+
+
+def _is_visible(name: str, scope: Scope, cluster: str) -> bool:
+    """Return whether a name may be shown; what is no ``namespace/name`` is an object without a namespace."""
+    parts = name.split("/")
+    return len(parts) < 2 or scope.allows(cluster=cluster, namespace=parts[-2])
+
+
+def _without(value: Any, names: Sequence[str]) -> Any:
+    """Return the value with these names replaced wherever they stand, sentences included."""
+    if isinstance(value, dict):
+        return {key: _without(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without(item, names) for item in value]
+    if isinstance(value, str):
+        for name in names:
+            value = value.replace(name, HIDDEN_GANG)
+    return value
 
 
 def _timelines(scope: Scope, cluster: str) -> QuerySet[ReasonTimeline]:

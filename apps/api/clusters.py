@@ -1,0 +1,103 @@
+"""/clusters: what is read, and how fresh and how complete it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.views import ReadView
+from apps.clusters.choices import Freshness, PollOutcome, Source
+from apps.clusters.models import Cluster, KindFreshness, PollRun
+from apps.clusters.selectors import cluster_get, cluster_list, freshness_state, kind_list, poll_run_list
+
+RUNS_SHOWN = 20
+
+
+class ClusterSerializer(serializers.Serializer[Cluster]):
+    """One cluster. What was read and what was diagnosed are true for different moments."""
+
+    name = serializers.CharField()
+    # The base class has attributes of these names, which its metaclass keeps apart from fields.
+    source = serializers.ChoiceField(choices=Source.choices)  # type: ignore[assignment]
+    context = serializers.CharField()  # type: ignore[assignment]
+    is_read = serializers.BooleanField()
+    removed_at = serializers.DateTimeField(allow_null=True)
+    server_version = serializers.CharField()
+    freshness = serializers.SerializerMethodField()
+    read_as_of = serializers.DateTimeField(allow_null=True)
+    diagnosed_as_of = serializers.DateTimeField(allow_null=True)
+    diagnosed_digest = serializers.CharField()
+    engine = serializers.CharField()
+    fault_code = serializers.CharField()
+    fault = serializers.CharField(help_text="Why the newest poll read nothing.")
+
+    @extend_schema(responses=serializers.ChoiceField(choices=Freshness.choices))
+    def get_freshness(self, cluster: Cluster) -> str:
+        return str(freshness_state(cluster=cluster, now=timezone.now()))
+
+
+class ClusterPage(serializers.Serializer[Any]):
+    """All visible clusters."""
+
+    results = ClusterSerializer(many=True)
+
+
+class KindSerializer(serializers.Serializer[KindFreshness]):
+    """One kind; time and count are of the last reading that had it."""
+
+    kind = serializers.CharField()
+    is_required = serializers.BooleanField()
+    is_read = serializers.BooleanField()
+    reason = serializers.CharField()
+    read_at = serializers.DateTimeField(allow_null=True)
+    checked_at = serializers.DateTimeField()
+    count = serializers.IntegerField(allow_null=True)
+
+
+class PollRunSerializer(serializers.Serializer[PollRun]):
+    """One attempt to read a cluster."""
+
+    started_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+    outcome = serializers.ChoiceField(choices=PollOutcome.choices)
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    requests = serializers.IntegerField()
+    received_bytes = serializers.IntegerField()
+    rows_written = serializers.IntegerField()
+    is_unchanged = serializers.BooleanField()
+
+
+class HealthSerializer(serializers.Serializer[Any]):
+    """How far the answers about one cluster can be trusted."""
+
+    cluster = ClusterSerializer()
+    kinds = KindSerializer(many=True)
+    polls = PollRunSerializer(many=True)
+
+
+class ClusterList(ReadView):
+    """The clusters in which something is visible, removed ones too."""
+
+    @extend_schema(operation_id="clusters_list", responses=ClusterPage)
+    def get(self, request: Request) -> Response:
+        return Response(ClusterPage({"results": cluster_list(scope=self.scope)}).data)
+
+
+class ClusterHealth(ReadView):
+    """What is read of one cluster, what is not and why, and how the newest polls went."""
+
+    @extend_schema(operation_id="clusters_health", responses=HealthSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        cluster = cluster_get(scope=self.scope, name=name)
+        content = {
+            "cluster": cluster,
+            "kinds": kind_list(cluster=cluster),
+            "polls": poll_run_list(cluster=cluster)[:RUNS_SHOWN],
+        }
+        return Response(HealthSerializer(content).data)

@@ -1,0 +1,243 @@
+"""/gangs: the list that waits, one gang, what is said of it, since when, and the moment it was said about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import F, QuerySet, Value
+from django.db.models.functions import Coalesce
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.services import audit_record
+from apps.api.paging import CursorPages
+from apps.api.views import ReadView, client_address
+from apps.diagnosis.models import ExplanationRecord, ReasonTimeline
+from apps.diagnosis.selectors import document_text, explanation_at, explanation_get, timeline_list
+from apps.diagnosis.services.downloads import dump_name, snapshot_dump
+from apps.errors import ApplicationError
+from apps.workloads.choices import GangState
+from apps.workloads.models import Gang, Pod
+from apps.workloads.selectors import ORDERINGS, GangFilter, gang_get, gang_list, pod_list
+from gangdash.engine.verdict import ReasonCode, Verdict, Who
+
+# What stands in for a missing value, so that it comes last in either direction.
+_LAST_ASCENDING: dict[str, Any] = {
+    **dict.fromkeys(("waiting_since", "created_at"), datetime(9999, 1, 1, tzinfo=UTC)),
+    **dict.fromkeys(("gpus", "gpus_waiting"), 1e18),
+}
+_LAST_DESCENDING: dict[str, Any] = {
+    **dict.fromkeys(("waiting_since", "created_at"), datetime(1970, 1, 1, tzinfo=UTC)),
+    **dict.fromkeys(("gpus", "gpus_waiting"), -1.0),
+}
+ID = OpenApiParameter("gang_id", str, OpenApiParameter.PATH, description="cluster~uid, as lists give it")
+
+
+class GangSerializer(serializers.Serializer[Gang]):
+    """One gang in a list. Numbers of pods are null where pods could not be read."""
+
+    id = serializers.CharField(source="public_id")
+    cluster = serializers.CharField(source="cluster.name")
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    uid = serializers.CharField()
+    owner = serializers.CharField()
+    queue = serializers.CharField()
+    shard = serializers.CharField()
+    priority_class = serializers.CharField()
+    min_member = serializers.IntegerField(allow_null=True)
+    pods_total = serializers.IntegerField(allow_null=True)
+    pods_placed = serializers.IntegerField(allow_null=True)
+    pods_waiting = serializers.IntegerField(allow_null=True)
+    gpus = serializers.FloatField(allow_null=True)
+    gpus_waiting = serializers.FloatField(allow_null=True)
+    state = serializers.ChoiceField(choices=GangState.choices)
+    verdict = serializers.CharField(help_text="Empty before the first diagnosis.")
+    code = serializers.CharField()
+    who = serializers.CharField()
+    certainty = serializers.CharField()
+    sentence = serializers.CharField()
+    subject = serializers.CharField(help_text="The object that the first binding constraint was read from.")
+    stage = serializers.CharField()
+    waiting_since = serializers.DateTimeField(allow_null=True)
+    created_at = serializers.DateTimeField(allow_null=True)
+    first_seen_at = serializers.DateTimeField()
+    gone_at = serializers.DateTimeField(allow_null=True)
+    read_as_of = serializers.DateTimeField(source="cluster.read_as_of", allow_null=True)
+    diagnosed_as_of = serializers.DateTimeField(allow_null=True)
+
+
+class PodSerializer(serializers.Serializer[Pod]):
+    """One pod of a gang."""
+
+    name = serializers.CharField()
+    uid = serializers.CharField()
+    sub_group = serializers.CharField()
+    phase = serializers.CharField()
+    node = serializers.CharField()
+    gpus = serializers.FloatField()
+    is_gated = serializers.BooleanField()
+    is_terminating = serializers.BooleanField()
+    reason = serializers.CharField()
+    restarts = serializers.IntegerField()
+
+
+class GangDetailSerializer(GangSerializer):
+    """One gang with what it asks for and its pods."""
+
+    preemptibility = serializers.CharField()
+    topology = serializers.CharField()
+    required_level = serializers.CharField()
+    preferred_level = serializers.CharField()
+    last_ran_at = serializers.DateTimeField(allow_null=True)
+    pods = serializers.SerializerMethodField()
+
+    @extend_schema(responses=PodSerializer(many=True))
+    def get_pods(self, gang: Gang) -> list[dict[str, Any]]:
+        return [dict(PodSerializer(pod).data) for pod in pod_list(gang=gang)]
+
+
+class TimelineSerializer(serializers.Serializer[ReasonTimeline]):
+    """One stretch of time with one verdict and code."""
+
+    verdict = serializers.CharField()
+    code = serializers.CharField()
+    who = serializers.CharField()
+    state = serializers.ChoiceField(choices=GangState.choices)
+    sentence = serializers.CharField()
+    gpus = serializers.FloatField()
+    opened_at = serializers.DateTimeField()
+    closed_at = serializers.DateTimeField(allow_null=True)
+
+
+class GangQuery(serializers.Serializer[GangFilter]):
+    """The filters of the list; a parameter given several times means any of its values."""
+
+    cluster = serializers.ListField(child=serializers.CharField(max_length=253), required=False)
+    namespace = serializers.ListField(child=serializers.CharField(max_length=253), required=False)
+    queue = serializers.ListField(child=serializers.CharField(max_length=253), required=False)
+    verdict = serializers.MultipleChoiceField(choices=[(v.value, v.value) for v in Verdict], required=False)
+    code = serializers.MultipleChoiceField(choices=[(c.value, c.value) for c in ReasonCode], required=False)
+    who = serializers.MultipleChoiceField(choices=[(w.value, w.value) for w in Who], required=False)
+    state = serializers.MultipleChoiceField(choices=GangState.choices, required=False)
+    text = serializers.CharField(max_length=200, required=False, help_text="Parts of names, all of them.")
+    ordering = serializers.ChoiceField(
+        choices=[(sign + name, sign + name) for name in ORDERINGS for sign in ("", "-")],
+        required=False,
+        help_text="A leading minus reverses it. Rows without a value come last in both directions.",
+    )
+
+    def view(self) -> GangFilter:
+        """Return the filter that the parameters ask for."""
+        wanted = {name: value for name, value in self.validated_data.items() if name != "ordering"}
+        text = wanted.pop("text", "")
+        return GangFilter(text=text, **{name: tuple(sorted(values)) for name, values in wanted.items()})
+
+
+class MomentQuery(serializers.Serializer[Any]):
+    """Which explanation: the current one, or the one that held at a moment in the past."""
+
+    at = serializers.DateTimeField(required=False, help_text="A moment in the past.")
+
+
+@extend_schema_view(get=extend_schema(operation_id="gangs_list", parameters=[GangQuery]))
+class GangList(ReadView, generics.GenericAPIView[Gang]):
+    """The gangs that exist now in clusters that are read."""
+
+    serializer_class = GangSerializer
+    pagination_class = CursorPages
+    queryset = Gang.objects.none()
+
+    def get(self, request: Request) -> Response:
+        query = GangQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        rows = ordered(gang_list(scope=self.scope, view=query.view()), query.validated_data.get("ordering", ""))
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+def ordered(rows: QuerySet[Gang], ordering: str) -> QuerySet[Gang]:
+    """Return the rows in an order that a cursor can follow: one value per row, never null, then the key."""
+    name = ordering.removeprefix("-") or "waiting_since"
+    sign = "-" if ordering.startswith("-") else ""
+    last = _LAST_DESCENDING if sign else _LAST_ASCENDING
+    key: Any = Coalesce(F(name), Value(last[name])) if name in last else F(name)
+    return rows.annotate(sort_key=key).order_by(f"{sign}sort_key", "pk")
+
+
+class GangView(ReadView):
+    """What the views of one gang share."""
+
+    def gang(self, gang_id: str) -> Gang:
+        return gang_get(scope=self.scope, public_id=gang_id)
+
+    def record(self, gang_id: str) -> ExplanationRecord:
+        """Return the explanation that the request asks for, the current one unless it names a moment."""
+        query = MomentQuery(data=self.request.query_params)
+        query.is_valid(raise_exception=True)
+        gang, moment = self.gang(gang_id), query.validated_data.get("at")
+        found = explanation_at(gang=gang, moment=moment) if moment else explanation_get(gang=gang)
+        if found is None:
+            raise ApplicationError("not_diagnosed", "Nothing was said about this gang at that time")
+        return found
+
+
+@extend_schema(parameters=[ID])
+class GangDetail(GangView):
+    """One gang, also after it is gone."""
+
+    @extend_schema(operation_id="gangs_get", responses=GangDetailSerializer)
+    def get(self, request: Request, gang_id: str) -> Response:
+        return Response(GangDetailSerializer(self.gang(gang_id)).data)
+
+
+@extend_schema(parameters=[ID])
+class GangExplanation(GangView):
+    """The explanation document: the same fields, letter by letter, that the command line prints."""
+
+    @extend_schema(
+        operation_id="gangs_explanation",
+        parameters=[MomentQuery],
+        responses=OpenApiResponse({"$ref": "#/components/schemas/ExplanationDocument"}),
+    )
+    def get(self, request: Request, gang_id: str) -> HttpResponse:
+        text = document_text(record=self.record(gang_id), scope=self.scope)
+        return HttpResponse(text, content_type="application/json")
+
+
+@extend_schema(parameters=[ID])
+class GangTimeline(GangView):
+    """The reasons of a gang over time, oldest first."""
+
+    @extend_schema(operation_id="gangs_timeline", responses=TimelineSerializer(many=True))
+    def get(self, request: Request, gang_id: str) -> Response:
+        rows = timeline_list(gang=self.gang(gang_id))
+        return Response([TimelineSerializer(row).data for row in rows])
+
+
+@extend_schema(parameters=[ID])
+class GangSnapshot(GangView):
+    """The cluster's objects at the moment that the explanation is about, for the command line or a bug report.
+
+    It holds the whole cluster, reduced to the fields that the rules read, so it takes the right to see all of it.
+    """
+
+    @extend_schema(
+        operation_id="gangs_snapshot",
+        parameters=[MomentQuery],
+        responses={(200, "application/gzip"): OpenApiResponse({"type": "string", "format": "binary"})},
+    )
+    def get(self, request: Request, gang_id: str) -> HttpResponse:
+        snapshot = self.record(gang_id).snapshot
+        if not self.scope.sees_all:
+            raise ApplicationError("whole_view_needed", "The objects of a cluster take the right to see all of it")
+        content = snapshot_dump(snapshot=snapshot)
+        name = dump_name(snapshot=snapshot)
+        audit_record(action="snapshot.download", actor=self.reader, target=name, address=client_address(request))
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return HttpResponse(content, content_type="application/gzip", headers=headers)

@@ -1,0 +1,98 @@
+"""What the generated OpenAPI document cannot know by itself: the documents' own types and the errors of each route.
+
+The contract's schemas come from the types that also make the documents; errors are added once for all routes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gangdash.documents.schema import json_schema
+
+PROBLEM = {
+    "type": "object",
+    "description": "Any error, RFC 9457. Programs go by code.",
+    "required": ["type", "title", "status", "detail", "code"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "fields": {"type": "object", "description": "What is wrong, per field.", "additionalProperties": True},
+    },
+}
+ERRORS = {
+    "400": "The request is not valid.",
+    "401": "No login and no token, or one that does not count.",
+    "403": "Not allowed.",
+    "404": "Not there, or not visible.",
+    "406": "The answer does not come in that format.",
+    "429": "Too many requests; Retry-After says when to come again.",
+}
+FURTHER_ERRORS = {
+    "gangs_snapshot": {"410": "The objects of this moment are not kept any more."},
+    "diagnose_create": {"413": "The file is too large.", "415": "The body comes in a form that is not read."},
+    "tokens_create": {"409": "The name is taken.", "415": "The body comes in a form that is not read."},
+}
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """Describes bearer tokens in the schema."""
+
+    target_class = "apps.api.auth.BearerAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer"}
+
+
+class SchemaView(SpectacularAPIView):
+    """The OpenAPI document; for whoever may log in."""
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+        return response
+
+
+def describe_documents_and_errors(result: dict[str, Any], **_generator: Any) -> dict[str, Any]:
+    """Add the contract's types and each route's errors to the generated document."""
+    schemas: dict[str, Any] = result.setdefault("components", {}).setdefault("schemas", {})
+    schemas["Problem"] = PROBLEM
+    schemas |= _contract_schemas()
+    result["components"]["schemas"] = dict(sorted(schemas.items()))
+    for path in result["paths"].values():
+        for operation in path.values():
+            errors = ERRORS | FURTHER_ERRORS.get(operation["operationId"], {})
+            for status, meaning in errors.items():
+                operation["responses"].setdefault(status, _problem(meaning))
+    return result
+
+
+def _problem(meaning: str) -> dict[str, Any]:
+    return {
+        "description": meaning,
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+
+
+def _contract_schemas() -> dict[str, Any]:
+    """Return the types of both documents under their own names."""
+    found: dict[str, Any] = _moved(json_schema())["$defs"]
+    return found
+
+
+def _moved(value: Any) -> Any:
+    """Return the schema with references that point where OpenAPI keeps its schemas."""
+    if isinstance(value, dict):
+        return {key: _moved(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_moved(item) for item in value]
+    return value.replace("#/$defs/", "#/components/schemas/") if isinstance(value, str) else value

@@ -1,0 +1,30 @@
+"""Routes of /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from apps.api.clusters import ClusterHealth, ClusterList
+from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
+from apps.api.gangs import GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
+from apps.api.reasons import ReasonDetail, ReasonList
+from apps.api.schema import SchemaView
+from apps.api.tokens import TokenDetail, TokenList
+
+app_name = "api"
+urlpatterns: list[URLPattern] = [
+    path("schema", SchemaView.as_view(), name="schema"),
+    path("clusters", ClusterList.as_view(), name="clusters"),
+    path("clusters/<str:name>/health", ClusterHealth.as_view(), name="cluster-health"),
+    path("gangs", GangList.as_view(), name="gangs"),
+    path("gangs/<str:gang_id>", GangDetail.as_view(), name="gang"),
+    path("gangs/<str:gang_id>/explanation", GangExplanation.as_view(), name="gang-explanation"),
+    path("gangs/<str:gang_id>/timeline", GangTimeline.as_view(), name="gang-timeline"),
+    path("gangs/<str:gang_id>/snapshot", GangSnapshot.as_view(), name="gang-snapshot"),
+    path("reasons", ReasonList.as_view(), name="reasons"),
+    path("reasons/<str:code>", ReasonDetail.as_view(), name="reason"),
+    path("diagnose", DiagnoseView.as_view(), name="diagnose"),
+    path("diagnose/<uuid:upload_id>", DiagnoseAnswer.as_view(), name="diagnose-answer"),
+    path("tokens", TokenList.as_view(), name="tokens"),
+    path("tokens/<int:token_id>", TokenDetail.as_view(), name="token"),
+]

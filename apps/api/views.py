@@ -1,0 +1,51 @@
+"""What every view shares: only the verbs it has, answers that can be asked for again cheaply."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import conditional_page
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from apps.accounts.choices import TokenScope
+from apps.accounts.models import User
+from apps.accounts.scope import Scope
+from apps.api.auth import reader_of, scope_for
+
+
+@method_decorator(conditional_page, name="dispatch")
+class ReadView(APIView):
+    """A read: carries an ETag, answers 304 to one that still holds. Tokens need the scope to read."""
+
+    token_scope: ClassVar[TokenScope | None] = TokenScope.READ
+
+    @property
+    def scope(self) -> Scope:
+        """What the asking person may see; one query at most, kept for the request."""
+        if not hasattr(self, "_scope"):
+            self._scope = scope_for(self.request)
+        return self._scope
+
+    @property
+    def reader(self) -> User:
+        return reader_of(self.request)
+
+
+@method_decorator(never_cache, name="dispatch")
+class PrivateView(APIView):
+    """What only the person gets, like tokens: not kept anywhere on the way."""
+
+    token_scope: ClassVar[TokenScope | None] = None
+
+    @property
+    def reader(self) -> User:
+        return reader_of(self.request)
+
+
+def client_address(request: Request) -> str | None:
+    """Return the peer's address as the web server saw it."""
+    address: Any = request.META.get("REMOTE_ADDR")
+    return address or None
