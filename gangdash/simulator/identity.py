@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -11,6 +12,7 @@ from gangdash.simulator.events import About
 from gangdash.simulator.gangs import Gang, Member
 
 
+@lru_cache(maxsize=8192)
 def uid(seed: int, kind: str, namespace: str, name: str) -> str:
     """Return an object's uid, in the shape that API servers make."""
     digest = blake2b(f"{seed}/{kind}/{namespace}/{name}".encode(), digest_size=16).digest()

@@ -36,14 +36,18 @@ class _Room:
     def take(self, shape: Shape) -> bool:
         """Take a pod's share; tell whether it can start at once."""
         wanted = (shape.gpus, shape.cpu, shape.memory)
-        at_once = all(have >= want for have, want in zip(self.idle, wanted, strict=True))
+        at_once = _holds(self.idle, shape)
         self.later = [have - want for have, want in zip(self.later, wanted, strict=True)]
         if at_once:
             self.idle = [have - want for have, want in zip(self.idle, wanted, strict=True)]
         return at_once
 
     def fits(self, shape: Shape) -> bool:
-        return all(have >= want for have, want in zip(self.later, (shape.gpus, shape.cpu, shape.memory), strict=True))
+        return _holds(self.later, shape)
+
+    def rank(self, shape: Shape) -> tuple[bool, int, int, str]:
+        """Order rooms for a pod: where it can start at once, then tight on GPUs, so that whole machines stay whole."""
+        return not _holds(self.idle, shape), self.later[0], self.later[1], self.node.name
 
 
 class Cycle:
@@ -133,8 +137,7 @@ class Cycle:
                 for room in rooms:
                     room.idle, room.later = before[room.node.name]
                 return None
-            # Packs GPUs tightly and keeps pods without GPUs off GPU machines.
-            best = min(fitting, key=lambda room: (room.later[0], room.later[1], room.node.name))
+            best = min(fitting, key=lambda room: room.rank(task.shape))
             placed.append((task, best, best.take(task.shape)))
         return placed
 
@@ -180,6 +183,10 @@ class Cycle:
                 continue
             reasons[_node_reason(gang, room.node)] += 1
         return ". \n".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+
+
+def _holds(amounts: Sequence[int], shape: Shape) -> bool:
+    return all(have >= want for have, want in zip(amounts, (shape.gpus, shape.cpu, shape.memory), strict=True))
 
 
 def _room(node: Node, agents: Shape) -> _Room:

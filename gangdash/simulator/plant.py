@@ -100,19 +100,19 @@ def build_nodes() -> dict[str, Node]:
 QUEUES: Mapping[str, Queue] = {
     queue.name: queue
     for queue in (
-        Queue("research", quota=104, display_name="Research"),
+        Queue("research", quota=88, display_name="Research"),
         Queue("nlp", "research", quota=24, limit=24, weight=2, display_name="NLP"),
-        # Two gangs of 8 fill it; whoever comes next is over the limit.
-        Queue("vision", "research", quota=16, limit=16, display_name="Vision"),
+        # Two gangs of 4 fill it; whoever comes next is over the limit.
+        Queue("vision", "research", quota=8, limit=8, display_name="Vision"),
         Queue("foundation", "research", quota=40, weight=3, display_name="Foundation models"),
         Queue("speech", "research", quota=16),
         Queue("products", quota=184, display_name="Products"),
         Queue("llm-serving", "products", quota=104, display_name="LLM serving"),
         Queue("assistants", "products", quota=48, display_name="Assistants"),
         Queue("embeddings", "products", quota=32),
-        Queue("platform", quota=16, display_name="Platform"),
-        # Non-preemptible work may not pass the quota; one gang of 8 fills it.
-        Queue("builds", "platform", quota=8, priority=120),
+        Queue("platform", quota=12, display_name="Platform"),
+        # Non-preemptible work may not pass the quota; one gang of 4 fills it.
+        Queue("builds", "platform", quota=4, priority=120),
         # No quota: what runs here lives on what others leave. The limit keeps it from using up the A100 rack.
         Queue("sandbox", "platform", quota=0, limit=8),
         Queue("data", "platform", quota=8),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import yaml
@@ -90,6 +91,7 @@ def _shards(world: World) -> Iterator[dict[str, Any]]:
         yield _deployment(world, f"{KAI}-{name}", "scheduler", args, up=not label)
 
 
+@cache
 def _settings() -> str:
     """Return a scheduler's configuration file."""
     arguments = {"nodeplacement": {"gpu": "binpack", "cpu": "binpack"}}
