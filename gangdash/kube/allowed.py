@@ -70,16 +70,14 @@ def kept_pod_args(args: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 def kept_scheduler_args(args: Iterable[str]) -> list[str]:
-    """Return only the scheduler's own flags, each as ``--name=value``; a flag's value may be the argument after it."""
+    """Return only the scheduler's own flags, each as ``--name=value``; a value may be the argument after its flag."""
+    texts = list(args)
     kept: list[str] = []
-    waiting = ""
-    for arg in args:
-        if waiting and not arg.startswith("-"):
-            kept[-1] = f"--{waiting}={arg}"
+    for arg, following in zip(texts, [*texts[1:], ""], strict=True):
         name, equals, text = arg.removeprefix("--").partition("=")
-        waiting = "" if equals or name in SWITCHES else name
-        if arg.startswith("--") and name in SCHEDULER_FLAGS:
-            kept.append(f"--{name}={text if equals else 'true'}")
-        else:
-            waiting = ""
+        if not arg.startswith("--") or name not in SCHEDULER_FLAGS:
+            continue
+        if not equals:
+            text = "true" if name in SWITCHES else following
+        kept.append(f"--{name}={text}")
     return kept

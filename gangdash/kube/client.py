@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import urllib3
@@ -19,6 +19,7 @@ from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
     MaxRetryError,
+    NewConnectionError,
     ProtocolError,
     ReadTimeoutError,
     SSLError,
@@ -35,7 +36,25 @@ LARGEST_ANSWER = 2**30
 _CHUNK = 2**18
 _JSON = "application/json"
 
-_RETRIES = urllib3.Retry(
+
+class _Retry(urllib3.Retry):
+    """Asks again, but not after silence: waiting once was long enough."""
+
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: urllib3.BaseHTTPResponse | None = None,
+        error: Exception | None = None,
+        _pool: Any = None,
+        _stacktrace: Any = None,
+    ) -> Self:
+        if isinstance(error, ReadTimeoutError):
+            raise error
+        return super().increment(method, url, response, error, _pool, _stacktrace)
+
+
+_RETRIES = _Retry(
     total=2,
     redirect=0,
     status_forcelist=(429, 500, 502, 503, 504),
@@ -163,6 +182,8 @@ def _timeout(what: str, deadline: float) -> urllib3.Timeout:
 
 def _why(err: HTTPError) -> str:
     cause = err.reason if isinstance(err, MaxRetryError) and err.reason is not None else err
+    if isinstance(cause, NewConnectionError):
+        return "unreachable"
     if isinstance(cause, ReadTimeoutError | ConnectTimeoutError):
         return "timed out"
     if isinstance(cause, SSLError):

@@ -125,8 +125,10 @@ def _keep_scheduler_args(deployment: dict[str, Any]) -> None:
             container["args"] = kept
 
 
-def encode_object(record: Record) -> dict[str, Any]:
-    """Return the record as plain JSON data in the API's own shape."""
+def encodable(record: Record) -> Record | dict[str, Any]:
+    """Return what the JSON encoder turns into the record in the API's own shape."""
+    if not isinstance(record, Observed):
+        return record
     content: dict[str, Any] = msgspec.to_builtins(record)
     fields: dict[str, Any] = content.pop("fields", {})
     return content | fields

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from gangdash.engine.model.cluster import ClusterSnapshot
-from gangdash.kube.decode import encode_object
+from gangdash.kube.decode import encodable
 from gangdash.kube.reading import History, Reading
 from gangdash.snapshot import forms
 from gangdash.snapshot.adapters.common import FieldError
@@ -75,7 +75,7 @@ def write_dump(reading: Reading, *, history: dict[str, History] | None = None) -
         "unknownKinds": reading.unknown_kinds,
         "oddities": reading.oddities,
         "history": reading.history,
-        "items": [encode_object(record) for kind in sorted(reading.items) for record in reading.items[kind]],
+        "items": [encodable(record) for kind in sorted(reading.items) for record in reading.items[kind]],
     }
     if reading.scheduler is not None:
         frame |= msgspec.to_builtins(reading.scheduler)
