@@ -1,9 +1,9 @@
 """The action ``consolidation``: move running pods together so that a waiting gang fits.
 
 Victims are preemptible gangs of any queue and priority; every victim pod must be placed again. Needs enough
-free GPUs in sum. Mirrors pkg/scheduler/actions/consolidation (KAI d5bc503a). The scheduler takes a limited
-number of victim gangs in map order; here the first by name are taken, and the gang is marked as one that
-could be served by several sets.
+free GPUs in sum. Mirrors pkg/scheduler/actions/consolidation (KAI d5bc503a). The scheduler draws a limited
+number of victim gangs in map order, anew for each generator and probe; here the draws go round the list of
+candidates, and the gang is marked as one that could be served by several sets.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class _Consolidation:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._drawn = 0
+        """Gangs drawn so far: each draw begins where the last one ended."""
 
     def may_try(self, job: JobState) -> bool:
         return True
@@ -65,11 +67,15 @@ class _Consolidation:
         ]
 
     def _limited_queue(self, job: JobState, maximum: int) -> JobsByQueue:
-        """The scheduler stops counting one gang late, so one more than the maximum is taken."""
+        """Return the next draw; the scheduler stops counting one gang late, so one more than the maximum is taken."""
         candidates = self._candidates(job)
-        if len(candidates) > maximum + 1:
+        size = maximum + 1
+        if len(candidates) > size:
             self._session.one_of_several.add(job.key)
-        return solver_run.filled_victim_queue(self._session, candidates[: maximum + 1])
+            start = self._drawn % len(candidates)
+            self._drawn += size
+            candidates = [*candidates[start:], *candidates[:start]][:size]
+        return solver_run.filled_victim_queue(self._session, candidates)
 
 
 def _asks(task: TaskState) -> tuple[float, int]:
