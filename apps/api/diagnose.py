@@ -60,7 +60,7 @@ class UploadSerializer(serializers.Serializer[Upload]):
     ended_at = serializers.DateTimeField(allow_null=True)
     diagnosis = serializers.SerializerMethodField()
 
-    @extend_schema_field({"nullable": True, "allOf": [DOCUMENT]})
+    @extend_schema_field({"oneOf": [DOCUMENT, {"type": "null"}]})
     def get_diagnosis(self, upload: Upload) -> Any:
         return json.loads(upload.document) if upload.document else None
 

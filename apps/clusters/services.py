@@ -6,13 +6,13 @@ loses the lock by time. No row lock is held while a cluster is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from apps.clusters.choices import PollOutcome
 from apps.clusters.models import Cluster, KindFreshness, PollRun
@@ -71,32 +71,37 @@ def poll_run_start(*, cluster: Cluster, now: datetime) -> PollRun:
 
 @transaction.atomic
 def poll_run_finish(
-    *, run: PollRun, kinds: Iterable[KindStatus], now: datetime, as_of: datetime, rows_written: int, is_unchanged: bool
+    *, run: PollRun, kinds: Sequence[KindStatus], now: datetime, as_of: datetime, server_version: str
 ) -> None:
-    """Record a poll that read the cluster, wholly or in part, and let the next one come when it is due."""
-    reports = list(kinds)
-    missing = any(report.reason and report.is_required for report in reports)
+    """Record a poll whose reading was taken, wholly or in part, and let the next one come when it is due."""
+    missing = any(report.reason and report.is_required for report in kinds)
     run.outcome = PollOutcome.PARTIAL if missing else PollOutcome.READ
-    run.kinds = [_kind_row(report) for report in reports]
-    run.requests = sum(report.requests for report in reports)
-    run.received_bytes = sum(report.received_bytes for report in reports)
-    run.ended_at, run.rows_written, run.is_unchanged = now, rows_written, is_unchanged
+    run.kinds, run.ended_at = [_kind_row(report) for report in kinds], now
     run.save()
-    kinds_record(cluster=run.cluster, reports=reports, now=now)
+    kinds_record(cluster=run.cluster, reports=kinds, now=now)
     Cluster.objects.filter(pk=run.cluster_id).update(
-        read_as_of=as_of, failures=0, fault_code="", fault="", locked_until=None, next_poll_at=None
+        read_as_of=as_of,
+        server_version=server_version[:64],
+        failures=0,
+        fault_code="",
+        fault="",
+        locked_until=None,
+        next_poll_at=None,
     )
 
 
 @transaction.atomic
-def poll_run_fail(*, run: PollRun, code: str, detail: str, now: datetime, jitter: float) -> None:
-    """Record a poll that read nothing and put the next one off, longer after each failure.
+def poll_run_fail(
+    *, run: PollRun, code: str, detail: str, now: datetime, jitter: float, kinds: Sequence[KindStatus] = ()
+) -> None:
+    """Record a poll whose reading was not taken and put the next one off, longer after each failure.
 
     ``jitter`` from 0 to 1 spreads clusters that failed together. What was read before stays as it is.
     """
     run.outcome, run.ended_at = PollOutcome.FAILED, now
-    run.code, run.detail = code[:32], detail[:512]
+    run.code, run.detail, run.kinds = code[:32], detail[:512], [_kind_row(report) for report in kinds]
     run.save()
+    kinds_record(cluster=run.cluster, reports=kinds, now=now)
     failures = Cluster.objects.values_list("failures", flat=True).get(pk=run.cluster_id) + 1
     Cluster.objects.filter(pk=run.cluster_id).update(
         failures=failures,
@@ -104,6 +109,17 @@ def poll_run_fail(*, run: PollRun, code: str, detail: str, now: datetime, jitter
         fault=run.detail,
         locked_until=None,
         next_poll_at=now + back_off(failures=failures, jitter=jitter),
+    )
+
+
+@transaction.atomic
+def poll_release(*, cluster: Cluster, now: datetime) -> None:
+    """Let go of a cluster whose poll broke by a fault of ours: its record is closed, the next tick may try again."""
+    detail = "The poll broke by a fault of gangdash; the log has it."
+    running = PollRun.objects.filter(cluster=cluster, outcome=PollOutcome.RUNNING)
+    running.update(outcome=PollOutcome.FAILED, ended_at=now, code="fault", detail=detail)
+    Cluster.objects.filter(pk=cluster.pk).update(
+        locked_until=None, failures=F("failures") + 1, fault_code="fault", fault=detail
     )
 
 

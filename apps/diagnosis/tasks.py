@@ -8,15 +8,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import structlog
-from celery import current_app, shared_task
+from celery import shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 
 from apps.clusters.models import Cluster
 
 logger = structlog.get_logger(__name__)
-
-CLUSTER_TASK = "diagnosis.diagnose_cluster"
 
 
 @shared_task(name="diagnosis.diagnose_due")
@@ -28,10 +26,8 @@ def diagnose_due() -> None:
     now = datetime.now(UTC)
     limit = settings.GANGDASH_ANALYSIS_SECONDS
     for due in analyses_due(now=now):
-        current_app.send_task(
-            CLUSTER_TASK,
+        diagnose_cluster.apply_async(
             args=[due.cluster.pk],
-            queue="analyse",
             soft_time_limit=limit,
             time_limit=limit + 30,
             expires=settings.GANGDASH_POLL_SECONDS,
@@ -40,7 +36,7 @@ def diagnose_due() -> None:
         upload_ask(upload_id=upload_id)
 
 
-@shared_task(name=CLUSTER_TASK)
+@shared_task(name="diagnosis.diagnose_cluster")
 def diagnose_cluster(cluster_id: int) -> None:
     """Analyse the newest reading of a cluster, if that is still to be done."""
     from apps.diagnosis.services.analysis import analysis_claim, analysis_due, analysis_fail, analysis_run

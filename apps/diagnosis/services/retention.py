@@ -1,7 +1,7 @@
 """What is kept and for how long; everything here may run at any time, twice, or not at all for a while.
 
 Kept while they are needed: the newest reading, the one under analysis, and those that current explanations came from.
-Kept for a time: the dump of each moment at which some reason changed, timelines, the dust of gone gangs.
+Kept for a time: the dump of each moment at which some reason changed, timelines, the rows of gone gangs.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def upload_create(
         upload.save()
         audit_record(action="snapshot.upload", actor=user, target=name, address=address)
         if upload.state == UploadState.WAITING:
-            transaction.on_commit(partial(upload_ask, upload_id=str(upload.pk)))
+            transaction.on_commit(partial(upload_ask, upload_id=str(upload.pk)), robust=True)
     return upload
 
 

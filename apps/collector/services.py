@@ -1,0 +1,136 @@
+"""One poll: read the cluster, store the reading if it says something new, bring the rows up to it, leave a record.
+
+However it ends there is a record; what was read before stays until something better is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import SystemRandom
+
+import structlog
+from celery import current_app
+from django.conf import settings
+from django.db import transaction
+
+from apps.clusters.models import Cluster, PollRun
+from apps.clusters.services import poll_run_fail, poll_run_finish, poll_run_start
+from apps.clusters.sources import ClusterSource
+from apps.collector.connections import LiveReading, cluster_read
+from apps.collector.models import Reading as StoredReading
+from apps.collector.models import ReadingBody
+from apps.collector.packing import Packed, packed
+from apps.collector.selectors import reading_newest
+from apps.collector.sync import rows_sync
+from gangdash.engine.model.cluster import ClusterSnapshot
+from gangdash.kube.errors import Forbidden, KubeconfigError, KubeError, NotInstalled, Unauthorized, Unreachable
+from gangdash.kube.reading import KindStatus
+from gangdash.snapshot.archive import SnapshotError, snapshot_of
+
+logger = structlog.get_logger(__name__)
+
+DIAGNOSE_TASK = "diagnosis.diagnose_due"
+LASTING_REASONS = frozenset({"403", "not served"})
+"""Reasons that the next poll will meet again: they are part of what the cluster lets us see, not an accident."""
+_CODES: dict[type[KubeError], str] = {
+    KubeconfigError: "kubeconfig",
+    Unauthorized: "unauthorized",
+    Forbidden: "forbidden",
+    NotInstalled: "not_served",
+    Unreachable: "unreachable",
+}
+_random = SystemRandom()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What storing a reading did."""
+
+    rows_written: int
+    is_unchanged: bool
+
+
+def cluster_poll(*, cluster: Cluster, source: ClusterSource) -> PollRun:
+    """Read a cluster that this caller holds, and return the record of it."""
+    run = poll_run_start(cluster=cluster, now=datetime.now(UTC))
+    try:
+        live = cluster_read(source)
+        snapshot = snapshot_of(live.reading)
+    except KubeError as error:
+        _fail(run, _CODES.get(type(error), "server_fault"), str(error))
+        return run
+    except SnapshotError as error:
+        _fail(run, "scheduler_config", str(error))
+        return run
+    failed = accidents(live.reading.statuses.values())
+    if failed:
+        _fail(run, "required_kind", failed, reports=list(live.reading.statuses.values()))
+    else:
+        _finish(run, live, snapshot)
+    return run
+
+
+def accidents(statuses: Iterable[KindStatus]) -> str:
+    """Return which required kinds failed for a passing reason, empty where none did.
+
+    Such a reading is not stored: taking it for the truth would unsay every verdict for the length of one poll.
+    """
+    lost = [status for status in statuses if status.is_required and status.reason not in {"", *LASTING_REASONS}]
+    return "; ".join(f"{status.kind}: {status.reason}" for status in lost)
+
+
+def _fail(run: PollRun, code: str, detail: str, *, reports: list[KindStatus] | None = None) -> None:
+    logger.warning("poll_failed", cluster=run.cluster.name, code=code, detail=detail)
+    poll_run_fail(
+        run=run, code=code, detail=detail, now=datetime.now(UTC), jitter=_random.random(), kinds=reports or []
+    )
+
+
+def _finish(run: PollRun, live: LiveReading, snapshot: ClusterSnapshot) -> None:
+    content = packed(live.reading, snapshot)
+    as_of = live.reading.as_of
+    with transaction.atomic():
+        stored = reading_store(cluster=run.cluster, snapshot=snapshot, content=content, as_of=as_of)
+        run.requests, run.received_bytes = live.requests, live.received_bytes
+        run.rows_written, run.is_unchanged = stored.rows_written, stored.is_unchanged
+        poll_run_finish(
+            run=run,
+            kinds=list(live.reading.statuses.values()),
+            now=datetime.now(UTC),
+            as_of=as_of,
+            server_version=live.version,
+        )
+        transaction.on_commit(diagnosis_ask, robust=True)
+    logger.info("poll_done", cluster=run.cluster.name, rows=stored.rows_written, unchanged=stored.is_unchanged)
+
+
+def reading_store(*, cluster: Cluster, snapshot: ClusterSnapshot, content: Packed, as_of: datetime) -> Stored:
+    """Store a reading and bring the rows up to it; one that says nothing new only confirms the one before."""
+    newest = reading_newest(cluster=cluster)
+    if newest is not None and newest.content_key == content.key:
+        StoredReading.objects.filter(pk=newest.pk).update(confirmed_at=as_of)
+        return Stored(rows_written=0, is_unchanged=True)
+    # What no analysis has taken yet is overtaken by this one.
+    StoredReading.objects.filter(cluster=cluster, claimed_at=None).delete()
+    reading = StoredReading.objects.create(
+        cluster=cluster,
+        content_key=content.key,
+        as_of=as_of,
+        confirmed_at=as_of,
+        objects_total=content.objects,
+        packed_bytes=len(content.content),
+    )
+    ReadingBody.objects.create(reading=reading, packed=content.content)
+    return Stored(rows_written=rows_sync(cluster=cluster, snapshot=snapshot, now=as_of), is_unchanged=False)
+
+
+def diagnosis_ask() -> None:
+    """Ask for what is due now; the tick asks again should this be lost."""
+    current_app.send_task(DIAGNOSE_TASK, queue="analyse", expires=settings.GANGDASH_POLL_SECONDS)
+
+
+def poll_delay(*, clusters: int) -> float:
+    """Return seconds to wait before a poll, so that many clusters are not read in the same instant."""
+    return 0.0 if clusters < 2 else _random.uniform(0, min(settings.GANGDASH_POLL_SECONDS / 3, 5.0))
