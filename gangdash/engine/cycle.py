@@ -119,10 +119,10 @@ def _gang(session: Session, job: JobState, stories: dict[str, _Story], failed: l
 
 
 def _errors(job: JobState) -> Iterable[FitError]:
-    """Return the errors a gang that waits would be told, without repetitions."""
+    """Return the errors noted for the gang, without repetitions; several texts of one error are set apart by bars."""
     seen: set[FitError] = set()
     for error in job.errors:
-        told = FitError(error.reason, ", ".join(error.messages))
+        told = FitError(error.reason, " | ".join(error.messages))
         if told not in seen:
             seen.add(told)
             yield told

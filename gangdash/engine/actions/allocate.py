@@ -18,12 +18,11 @@ NAME = "allocate"
 def execute(session: Session) -> None:
     jobs = JobsByQueue(session, depth=session.config.queue_depth.get(NAME))
     jobs.add(session.jobs.values(), Selection(only_ready=True, only_pending=True))
-    nodes = list(session.nodes.values())
     while not jobs.is_empty:
         job = jobs.pop()
         statement = session.statement()
         was_allocated = job.has_allocated
-        if not allocate_job(session, statement, job, nodes, pipeline_only=False):
+        if not allocate_job(session, statement, job, session.all_nodes, pipeline_only=False):
             statement.discard()
             continue
         waits = must_wait(job)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gangdash.engine.rules.choice import choices_of
 from gangdash.engine.rules.gpu_sharing import choose_groups
 from gangdash.engine.rules.resource_fit import shortages
 from gangdash.engine.rules.scoring import ordered_nodes
@@ -24,6 +25,7 @@ from gangdash.engine.session import (
     SubGroupSet,
     TaskState,
 )
+from gangdash.engine.session.buckets import Buckets
 from gangdash.engine.statement.errors import DEFAULT_TASK_ERROR
 
 SCHEDULING_ERRORS = "PodSchedulingErrors"
@@ -50,6 +52,29 @@ def allocate_job(
                 session.note_fit(job, 0)
             return False
     return _Attempt(session, statement, job, pipeline_only=pipeline_only).place_set(job.root, tasks, nodes)
+
+
+class _Site:
+    """The nodes of one node set, in groups as soon as a task can use them."""
+
+    def __init__(self, session: Session, nodes: list[NodeState]) -> None:
+        self.nodes = nodes
+        self.choices = choices_of(session)
+        self._shortcuts = session.shortcuts
+        self._is_all = nodes is session.all_nodes
+        self._buckets: Buckets | None = None
+
+    def buckets(self, task: TaskState) -> Buckets | None:
+        """Return the groups for a task, ``None`` where every node has to be asked."""
+        if not self._shortcuts or not self.choices.is_plain(task):
+            return None
+        if self._buckets is None or self._is_all:
+            self._buckets = self.choices.buckets(task, self.nodes)
+        return self._buckets
+
+    def changed(self, node: NodeState) -> None:
+        if self._buckets is not None:
+            self._buckets.update(node)
 
 
 class _Attempt:
@@ -97,15 +122,16 @@ class _Attempt:
         return True
 
     def _place_tasks(self, tasks: Sequence[TaskState], nodes: list[NodeState]) -> bool:
+        site = _Site(self._session, nodes)
         for index, task in enumerate(tasks):
-            if not self._place_task(task, nodes):
+            if not self._place_task(task, site):
                 if not self._pipeline_only:
                     self._session.note_fit(self._job, len(self._statement) - self._start)
                 _note_failure(self._job, task, index)
                 return False
         return True
 
-    def _place_task(self, task: TaskState, nodes: list[NodeState]) -> bool:
+    def _place_task(self, task: TaskState, site: _Site) -> bool:
         owner = task.job
         if owner is None:
             return False
@@ -114,9 +140,13 @@ class _Attempt:
             if text:
                 _note_error(owner, task, text)
                 return False
+        buckets = site.buckets(task)
+        if buckets is not None:
+            node = site.choices.choose(task, owner, buckets, notes=not self._pipeline_only)
+            return node is not None and self._put(task, node, site)
         return any(
-            self._takes(owner, task, node) and self._put(task, node)
-            for node in ordered_nodes(self._session, task, nodes)
+            self._takes(owner, task, node) and self._put(task, node, site)
+            for node in ordered_nodes(self._session, task, site.nodes)
         )
 
     def _takes(self, owner: JobState, task: TaskState, node: NodeState) -> bool:
@@ -134,13 +164,15 @@ class _Attempt:
                 return False
         return True
 
-    def _put(self, task: TaskState, node: NodeState) -> bool:
+    def _put(self, task: TaskState, node: NodeState, site: _Site) -> bool:
         if task.asks_shared_gpu:
-            return self._put_shared(task, node)
-        if not self._pipeline_only and node.fits_idle(task):
+            if not self._put_shared(task, node):
+                return False
+        elif not self._pipeline_only and node.fits_idle(task):
             self._statement.allocate(task, node)
         else:
             self._statement.pipeline(task, node, update_if_on_node=not self._pipeline_only)
+        site.changed(node)
         return True
 
     def _put_shared(self, task: TaskState, node: NodeState) -> bool:

@@ -43,16 +43,17 @@ class Placement:
 
     def __init__(self, *, spread_gpu: bool, spread_cpu: bool) -> None:
         self._spread = {GPU: spread_gpu, CPU: spread_cpu}
+        self._slot = CPU
         self._least = self._most = 0.0
 
     def prepare(self, task: TaskState, nodes: Sequence[NodeState]) -> None:
-        slot = _slot(task)
+        slot = self._slot = GPU if task.asks_gpu else CPU
         if not self._spread[slot]:
             free = [node.idle[slot] + node.releasing[slot] for node in nodes if node.allocatable[slot]]
             self._least, self._most = min(free, default=0.0), max(0.0, *free) if free else 0.0
 
     def score(self, task: TaskState, node: NodeState) -> float:
-        slot = _slot(task)
+        slot = self._slot
         free = node.idle[slot] + node.releasing[slot]
         if self._spread[slot]:
             whole = node.gpu_count if slot == GPU else node.allocatable[slot]
@@ -64,35 +65,29 @@ class Placement:
         return _DENSEST * (1 - (free - self._least) / (self._most - self._least))
 
 
-def _slot(task: TaskState) -> int:
-    return GPU if task.asks_gpu else CPU
-
-
-class ResourceType:
-    """Keep cpu-only tasks on nodes without GPUs."""
+class StateScorer:
+    """A scorer that goes by the task's template and the node's state alone, so that answers can be kept."""
 
     def prepare(self, task: TaskState, nodes: Sequence[NodeState]) -> None:
         """Nothing to prepare."""
+
+
+class ResourceType(StateScorer):
+    """Keep cpu-only tasks on nodes without GPUs."""
 
     def score(self, task: TaskState, node: NodeState) -> float:
         return RESOURCE_TYPE if node.is_cpu_only and not task.asks_gpu else 0.0
 
 
-class Availability:
+class Availability(StateScorer):
     """Prefer nodes where the task need not wait."""
-
-    def prepare(self, task: TaskState, nodes: Sequence[NodeState]) -> None:
-        """Nothing to prepare."""
 
     def score(self, task: TaskState, node: NodeState) -> float:
         return AVAILABILITY if node.fits_idle(task) else 0.0
 
 
-class GpuSharing:
+class GpuSharing(StateScorer):
     """Prefer nodes with a GPU in use that takes the task."""
-
-    def prepare(self, task: TaskState, nodes: Sequence[NodeState]) -> None:
-        """Nothing to prepare."""
 
     def score(self, task: TaskState, node: NodeState) -> float:
         shared = node.shared

@@ -73,14 +73,21 @@ class Topologies:
     def prepare(self, task: TaskState, nodes: Sequence[NodeState]) -> None:
         """Nothing to prepare: scores were made with the node sets."""
 
-    def score(self, task: TaskState, node: NodeState) -> float | None:
+    def scores_of(self, task: TaskState) -> dict[str, float] | None:
+        """Return the scores that apply to the task by node name, ``None`` where no preferred level does."""
+        if not self._scores:
+            return None
         member: SubGroup | None = task.pod_set
         while member is not None:
             scores = self._scores.get(member.name)
             if scores is not None:
-                return scores.get(node.name)
+                return scores
             member = member.parent
-        return 0.0
+        return None
+
+    def score(self, task: TaskState, node: NodeState) -> float | None:
+        scores = self.scores_of(task)
+        return 0.0 if scores is None else scores.get(node.name)
 
     # Node sets
 

@@ -161,7 +161,9 @@ class _Builder:
         for index, node in enumerate(nodes):
             state = node_state(node, index, layout, self.params, claimable.get(node.name, 0))
             state.unbacked = tuple(slot for slot in slots if state.allocatable[slot] == 0)
+            state.watchers = session.watchers
             session.nodes[node.name] = state
+            session.all_nodes.append(state)
         session.backed_slots = frozenset(slots)
         known = [state.gpu_memory for state in session.nodes.values() if state.gpu_memory > UNKNOWN_GPU_MEMORY]
         session.min_gpu_memory = min(known, default=None)

@@ -17,6 +17,10 @@ SYNTHETIC_CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 """Claims made for an extended resource: their GPUs are in the pod's own request already."""
 
 
+_MOST = 2**63 - 1
+"""Counts are the users' own numbers; the scheduler lets their sum go no further."""
+
+
 class PodClaims:
     """Claims by pod: owned by it, reserved for it first, or named in its spec."""
 
@@ -60,5 +64,6 @@ def claimed_gpus(claims: Iterable[ResourceClaim]) -> dict[str, int]:
         asked = [request for request in claim.requests if request.device_class and is_gpu_name(request.device_class)]
         total = sum(1 if request.mode == "All" else max(request.count or 1, 1) for request in asked)
         if total:
-            counts[asked[0].device_class] = counts.get(asked[0].device_class, 0) + total
+            name = asked[0].device_class
+            counts[name] = min(counts.get(name, 0) + total, _MOST)
     return counts

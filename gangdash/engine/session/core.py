@@ -12,7 +12,17 @@ from typing import Any
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.config import SchedulerConfig, SchedulerParams, Shard
 from gangdash.engine.session.hooks import Hooks
-from gangdash.engine.statement import Amounts, Committed, JobState, Layout, Statement, SubGroup, TaskState, World
+from gangdash.engine.statement import (
+    Amounts,
+    Committed,
+    JobState,
+    Layout,
+    NodeState,
+    Statement,
+    SubGroup,
+    TaskState,
+    World,
+)
 from gangdash.engine.statement.vectors import NO_AMOUNTS
 
 
@@ -26,6 +36,10 @@ class Session(World):
         self.layout = Layout()
         self.tasks: dict[str, TaskState] = {}
         """Every pod that the scheduler sees, by uid, also pods of no gang."""
+        self.all_nodes: list[NodeState] = []
+        """The nodes in order of their names. Where a list of nodes means all, it is this very one."""
+        self.shortcuts = True
+        """Whether equal nodes share answers. Off, every node is asked: slower, and the same in the end."""
         self.hooks = Hooks()
         self.job_order: Callable[[JobState], tuple[Any, ...]] = lambda job: (job.created, job.key)
         """Sort key of gangs within a queue; it moves as tasks are placed."""
@@ -38,6 +52,8 @@ class Session(World):
         """Slots of resources, GPUs aside, that a device class stands behind."""
         self.total: Amounts = NO_AMOUNTS
         """What the top-level queues share."""
+        self.memo: dict[type, object] = {}
+        """What rules keep for the time of the session, by their own type."""
         self.done: list[tuple[str, Committed]] = []
         """Every committed operation with the action that did it, in order."""
         self.one_of_several: set[str] = set()

@@ -45,6 +45,8 @@ class Hooks:
     predicates: list[Predicate] = field(default_factory=list)
     all_failures: list[Predicate] = field(default_factory=list)
     """Every failing check of a task on a node, not only the first; for explanations."""
+    tells_apart: list[Callable[[TaskState], bool]] = field(default_factory=list)
+    """Whether some rule may answer differently for the task on two nodes of equal state: ports, volumes, other pods."""
     victim_invariants: list[Invariant] = field(default_factory=list)
     node_scorers: list[NodeScorer] = field(default_factory=list)
     gpu_scores: list[GpuScore] = field(default_factory=list)

@@ -24,8 +24,9 @@ class TaskErrors:
         self.error = ""
         self.reasons: Counter[str] = Counter()
 
-    def add(self, reasons: Iterable[str]) -> None:
-        self.reasons.update(reasons)
+    def add(self, reasons: Iterable[str], times: int = 1) -> None:
+        for reason in reasons:
+            self.reasons[reason] += times
 
     def text(self) -> str:
         base = self.error or NO_NODES

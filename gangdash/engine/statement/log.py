@@ -44,6 +44,8 @@ class World:
         self.jobs: dict[str, JobState] = {}
         self.queues: dict[str, QueueState] = {}
         self.listeners: list[Listener] = []
+        self.watchers: list[set[NodeState]] = []
+        """See ``NodeState.watchers``; every node of the world shares this list."""
         self.charges_queues = True
         """False without the proportion plugin: queues are not accounted for then."""
 

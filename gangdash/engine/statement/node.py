@@ -51,6 +51,8 @@ class NodeMemo(NamedTuple):
     shared: SharedGpus
     device_users: dict[str, int]
     stamp: int
+    state: int
+    state_stamp: int
     key: str
     placed: Placed | None
 
@@ -78,9 +80,12 @@ class NodeState:
         "releasing",
         "shared",
         "stamp",
+        "state",
+        "state_stamp",
         "template",
         "unbacked",
         "used",
+        "watchers",
     )
 
     def __init__(self, node: Node, index: int, allocatable: Vector, layout: Layout) -> None:
@@ -98,8 +103,13 @@ class NodeState:
         """How many tasks are counted for each claimed GPU device."""
         self.placed: dict[str, Placed] = {}
         """By pod key. A task that moved away is still here, as releasing."""
-        self.stamp = 0
+        self.stamp = next(_stamps)
         """Changes with every change and comes back with every undo: equal stamps mean an equal state."""
+        self.state = 0
+        """Number of the state that ``state_stamp`` had: nodes of one number differ in name alone."""
+        self.state_stamp = 0
+        self.watchers: list[set[NodeState]] = []
+        """Sets that want to hold every node changed since they were last emptied."""
         self.gpu_memory = UNKNOWN_GPU_MEMORY
         """MiB per GPU."""
         self.has_gpu_memory = False
@@ -186,6 +196,8 @@ class NodeState:
             self.shared,
             self.device_users,
             self.stamp,
+            self.state,
+            self.state_stamp,
             key,
             self.placed.get(key),
         )
@@ -197,6 +209,10 @@ class NodeState:
         self.shared = memo.shared
         self.device_users = memo.device_users
         self.stamp = memo.stamp
+        self.state = memo.state
+        self.state_stamp = memo.state_stamp
+        for watcher in self.watchers:
+            watcher.add(self)
         if memo.placed is None:
             self.placed.pop(memo.key, None)
         else:
@@ -239,7 +255,7 @@ class NodeState:
         memory = self.memory_need(task.gpu) if groups else 0
         placed = Placed(task, task.status, charge, groups, memory, devices, task.accepted)
         self.placed[task.key] = placed
-        self.stamp = next(_stamps)
+        self._changed()
         self.used = added(self.used, charge)
         if task.status is Status.RELEASING:
             self.releasing = added(self.releasing, charge)
@@ -259,7 +275,7 @@ class NodeState:
         charge = placed.charge
         if placed.devices:
             charge = self._uncount_devices(placed)
-        self.stamp = next(_stamps)
+        self._changed()
         self.used = subtracted(self.used, charge)
         if placed.status is Status.RELEASING:
             self.releasing = subtracted(self.releasing, charge)
@@ -280,6 +296,12 @@ class NodeState:
         evicted from: the releasing part stays charged.
         """
         self.placed.pop(key, None)
+        self._changed()
+
+    def _changed(self) -> None:
+        self.stamp = next(_stamps)
+        for watcher in self.watchers:
+            watcher.add(self)
 
     # Claimed devices: a device that several pods share through one claim counts once
 

@@ -1,0 +1,103 @@
+"""Nodes in groups that no rule can tell apart but by name.
+
+Big clusters have thousands of nodes in a few dozen states. Grouping them makes a choice among nodes cost
+as many questions as there are states. Groups follow changes and undos through ``NodeState.watchers``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+
+from gangdash.engine.session.core import Session
+from gangdash.engine.statement import NodeState
+
+Group = tuple[int, float]
+"""Number of the state, and the score that sets nodes of one state apart (0 where nothing does)."""
+
+
+class StateNumbers:
+    """Gives equal numbers to nodes of equal template and equal vectors.
+
+    A node with shared GPUs or counted claim devices gets a number of its own with every change.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[object, int] = {}
+        self._next = 0
+
+    def of(self, node: NodeState) -> int:
+        if node.state_stamp != node.stamp:
+            node.state = self._number(node)
+            node.state_stamp = node.stamp
+        return node.state
+
+    def _number(self, node: NodeState) -> int:
+        if node.shared.used or node.device_users:
+            self._next += 1
+            return self._next
+        key = (node.template, *node.idle, *node.used, *node.releasing)
+        number = self._numbers.get(key)
+        if number is None:
+            self._next += 1
+            number = self._numbers[key] = self._next
+        return number
+
+
+class Buckets:
+    """A set of nodes by group; inside a group by index, which is the order of names."""
+
+    def __init__(
+        self, numbers: StateNumbers, nodes: Iterable[NodeState], scores: Mapping[str, float] | None = None
+    ) -> None:
+        self._numbers = numbers
+        self._scores = scores
+        self._group: dict[int, Group] = {}
+        self.groups: dict[Group, list[int]] = {}
+        of, groups = numbers.of, self.groups
+        for node in nodes:
+            score = 0.0
+            if scores is not None:
+                found = scores.get(node.name)
+                if found is None:
+                    continue
+                score = found
+            group = (of(node), score)
+            self._group[node.index] = group
+            members = groups.get(group)
+            if members is None:
+                groups[group] = [node.index]
+            else:
+                members.append(node.index)
+        for members in groups.values():
+            members.sort()
+
+    def update(self, node: NodeState) -> None:
+        """Move a node that has changed to its present group."""
+        before = self._group.get(node.index)
+        if before is None:
+            return
+        after = (self._numbers.of(node), before[1])
+        if after == before:
+            return
+        members = self.groups[before]
+        del members[bisect_left(members, node.index)]
+        if not members:
+            del self.groups[before]
+        insort(self.groups.setdefault(after, []), node.index)
+        self._group[node.index] = after
+
+
+class AllBuckets(Buckets):
+    """The groups of all nodes of a session, kept up to date."""
+
+    def __init__(self, session: Session, numbers: StateNumbers) -> None:
+        super().__init__(numbers, session.all_nodes)
+        self._changed: set[NodeState] = set()
+        session.watchers.append(self._changed)
+
+    def refresh(self) -> AllBuckets:
+        for node in self._changed:
+            self.update(node)
+        self._changed.clear()
+        return self
