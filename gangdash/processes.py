@@ -78,15 +78,18 @@ class Child:
         self._reader.start()
 
     def _read(self, stream: IO[str]) -> None:
-        for line in stream:
-            text = line.rstrip("\n")
-            self.lines.append(text)
-            if self.stopping:
-                continue  # what a worker says to a Ctrl-C in its own terminal would mislead here
-            if self.on_line is None:
-                say(f"{self.name} | {text}")
-            else:
-                self.on_line(text)
+        with stream:
+            for line in stream:
+                self._take(line.rstrip("\n"))
+
+    def _take(self, text: str) -> None:
+        self.lines.append(text)
+        if self.stopping:
+            return  # what a worker says to a Ctrl-C in its own terminal would mislead here
+        if self.on_line is None:
+            say(f"{self.name} | {text}")
+        else:
+            self.on_line(text)
 
     def ended(self) -> int | None:
         """Return the exit code once the process has ended and its last lines are read, else None."""
