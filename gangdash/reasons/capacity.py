@@ -20,13 +20,12 @@ REASONS = (
         title="Fits now",
         meaning="Every required pod has a node; the scheduler has not had time to place them yet.",
         who=Who.WAIT,
-        sentence="Fits now: {pods:pod has|pods have} a node ({nodes:list}); the scheduler binds on its next cycle.",
+        sentence="Fits now: {pods:pod has|pods have} a node ({nodes:list}); the scheduler binds in its next cycle.",
         forms={
             "status_differs": (
-                "Fits now: queue {queue} uses {used} by its pods, and {need} more stay within {allowed}; its status "
-                "still says {reported:bare}."
+                "Fits now: the pods of queue {queue} use {used}, {need} more stay within {allowed:bare}; only its "
+                "status says {reported:bare}."
             ),
-            "after_move": "Starts next cycle: {action} moves {moved:pod|pods} of {victims:list} to make room.",
         },
         evidence=("the replay places the gang", "no sign that the scheduler had time to act"),
     ),
@@ -49,14 +48,14 @@ REASONS = (
         meaning="The next cycle evicts other gangs for this one; it starts when their pods are gone.",
         who=Who.WAIT,
         sentence=(
-            "Starts after {action}: the next cycle evicts {evicted:pod|pods} of {victims:list} for its {need} "
-            "(queue {queue})."
+            "Starts by {action}: the next cycle evicts {evicted:pod|pods} of {victims:list} for its {need} (queue "
+            "{queue})."
         ),
         forms={
             "moves": (
-                "Starts after {action}: the next cycle moves {moved:pod|pods} of {victims:list} to other nodes for its "
-                "{need} (queue {queue})."
-            )
+                "Starts by {action}: the next cycle moves {moved:pod|pods} of {victims:list} to other nodes for "
+                "its {need} (queue {queue})."
+            ),
         },
         evidence=("the replay places the gang by reclaim, preempt or consolidation",),
         hints=(_SHORT_WORDS,),

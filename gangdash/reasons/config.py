@@ -256,9 +256,15 @@ REASONS = (
         meaning="The object carries a setting in a place where the component does not read it.",
         who=Who.OWNER,
         sentence=(
-            "{pods:pod carries|pods carry} the annotation {found}, which KAI does not read; it reads {wanted}: "
-            "{consequence}."
+            "{pods:pod carries|pods carry} the annotation {found}={value}, which KAI does not read; it reads "
+            "{wanted} with a plain number, so {pods:~it asks|they ask} for no GPU."
         ),
+        forms={
+            "value": (
+                "{pods:pod carries|pods carry} {found}={value}, which KAI cannot read as a number, so {pods:~it "
+                "asks|they ask} for no GPU."
+            ),
+        },
         evidence=("annotations of the pods", "keys that KAI reads"),
     ),
     Reason(

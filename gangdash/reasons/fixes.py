@@ -39,7 +39,7 @@ _SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
     FixKind.SET_LABEL: {"": "Label {object} with {label}."},
     FixKind.REPAIR_DEVICE: {"": "Bring the missing GPUs of {nodes:list} back: {how}."},
     FixKind.RESTART_COMPONENT: {"": "Restart {component}."},
-    FixKind.RECREATE_WORKLOAD: {"": "Delete and create {object} again."},
+    FixKind.RECREATE_WORKLOAD: {"": "Delete and create {object} again.", "remove": "Delete {object}."},
     FixKind.UPGRADE: {"": "Upgrade {component} from {version}."},
     FixKind.WAIT_FOR: {"": "Wait for {what}.", "until": "Wait for {what}, until {until:time}."},
 }

@@ -38,8 +38,17 @@ REASONS = (
         title="Below its minimum",
         meaning="Fewer members run than the gang needs.",
         who=Who.OWNER,
-        sentence="{placed} of {needed:required pod runs|required pods run}; the scheduler evicts the rest {when}.",
-        forms={"kept": "{placed} of {needed:required pod runs|required pods run}; stale gangs are not evicted here."},
+        sentence=(
+            "{placed} of {needed:required pod runs|required pods run}; the scheduler evicts {placed:~it|them} at "
+            "{until:time} unless the rest is there."
+        ),
+        forms={
+            "soon": (
+                "{placed} of {needed:required pod runs|required pods run}; the scheduler evicts {placed:~it|them} "
+                "after {grace:span} unless the rest is there."
+            ),
+            "kept": "{placed} of {needed:required pod runs|required pods run}; short gangs are not evicted here.",
+        },
         evidence=("minimum of the PodGroup", "stale timestamp and grace period"),
         upstream=(r"Job is stale",),
         hints=(_SHORT_WORDS, _NOT_READY),
@@ -83,14 +92,19 @@ REASONS = (
         meaning="It runs although a limit or quota does not allow it.",
         who=Who.QUEUE_ADMIN,
         sentence=(
-            "Runs above a limit: queue {queue} uses {used} of {limit:bare} ({what}); nothing is evicted for it, "
-            "but new gangs of the queue wait."
+            "Runs above the limit: queue {queue} uses {used} of {limit:bare}; nothing is evicted for it, but new "
+            "gangs of the queue wait."
         ),
         forms={
-            "kueue": (
-                "Runs although Kueue Workload {name} is not admitted: {used} used of a quota of {limit:bare}; its "
-                "admission gate is gone."
+            "quota": (
+                "Runs above the quota: non-preemptible gangs of queue {queue} use {used} of {limit:bare}; nothing "
+                "is evicted for it, but new ones wait."
             ),
+            "kueue": (
+                "Runs although Kueue Workload {name} is not admitted: {used} are used of a quota of {limit:bare}; "
+                "its admission gate is gone."
+            ),
+            "kueue_unknown": "Runs although Kueue Workload {name} is not admitted; its admission gate is gone.",
         },
         evidence=("use of the queue by its bound pods", "limits and quotas of the queue"),
     ),
@@ -99,8 +113,8 @@ REASONS = (
         title="Reclaimed for another queue",
         meaning="Its pods were evicted to give another queue its share.",
         who=Who.WAIT,
-        sentence="{evicted:pod was|pods were} evicted by reclaim for {by}{when}; it waits since.",
-        forms={"unknown": "Evicted by the scheduler{when}; no event says for whom. It waits since."},
+        sentence="{evicted:pod was|pods were} evicted {ago:span} ago by reclaim for {by}; it has waited since.",
+        forms={"unknown": "The scheduler evicted it {ago:span} ago, and no event says for whom; it has waited since."},
         evidence=("Evict event or annotation of the PodGroup",),
         upstream=(r"was preempted by workload",),
         hints=(_SHORT_WORDS, _NOT_READY),
@@ -110,9 +124,9 @@ REASONS = (
         title="Preempted",
         meaning="Its pods were evicted for a gang of higher priority in the same queue.",
         who=Who.WAIT,
-        sentence="{evicted:pod was|pods were} preempted by {by}{when}{priority}; it waits since.",
+        sentence="{evicted:pod was|pods were} preempted {ago:span} ago by {by}; it has waited since.",
         forms={
-            "gone": "{evicted:pod was|pods were} preempted by {by}{when}; {owner} has made none again since.",
+            "gone": "{evicted:pod was|pods were} preempted {ago:span} ago by {by}, and {owner} has made none again."
         },
         evidence=("Evict event of the PodGroup",),
         upstream=(r"was preempted by higher priority workload",),
@@ -123,7 +137,7 @@ REASONS = (
         title="Moved to make room",
         meaning="Its pods were evicted so that they could be packed elsewhere.",
         who=Who.WAIT,
-        sentence="{evicted:pod was|pods were} evicted to be packed elsewhere{when}; it waits since.",
+        sentence="{evicted:pod was|pods were} evicted {ago:span} ago to be packed elsewhere; it has waited since.",
         evidence=("Evict event of the PodGroup",),
         upstream=(r"bin packing \(resource consolidation\)",),
         hints=(_SHORT_WORDS, _NOT_READY),
@@ -134,17 +148,17 @@ REASONS = (
         meaning="It ran below its minimum for longer than the grace period, so the scheduler evicted the rest.",
         who=Who.OWNER,
         sentence=(
-            "{evicted} of {needed:pod was|pods were} evicted{when}: the gang was below its minimum of {needed} for "
-            "longer than the grace period."
+            "{evicted} of its {needed:pod|pods} were evicted {ago:span} ago: the gang ran below its minimum of "
+            "{needed} for longer than the grace period."
         ),
         forms={
             "finished": (
-                "{evicted} of {needed:pod was|pods were} evicted{when} because one had finished: this KAI{version} "
-                "does not count finished pods toward the minimum of {needed}."
+                "{evicted} of its {needed:pod|pods} were evicted {ago:span} ago because others had finished: KAI "
+                "{version} does not count finished pods toward the minimum of {needed}."
             ),
             "unknown": (
-                "Its running pods were evicted{when} because the gang was below its minimum of {needed}; no event "
-                "says so."
+                "Evicted about {ago:span} ago because it ran below its minimum of {needed}; no Evict event is left "
+                "to say so."
             ),
         },
         evidence=("StaleJob and Evict events", "minimum and grace period of the PodGroup"),
@@ -156,7 +170,9 @@ REASONS = (
         title="Evicted by its node",
         meaning="The kubelet or the node controller removed its pods.",
         who=Who.CLUSTER_ADMIN,
-        sentence="{evicted:pod was|pods were} removed from {node} ({reason}){when}; it waits since.",
+        sentence=(
+            "{evicted:pod was|pods were} removed by node {node} ({reason}: {examples:list}); the replacements wait."
+        ),
         evidence=("status.reason of the pods", "taint eviction events"),
         upstream=(r"TaintManagerEviction|Evicted",),
         hints=(_SHORT_WORDS, _NOT_READY),
@@ -166,7 +182,7 @@ REASONS = (
         title="Evicted again and again",
         meaning="It is placed and evicted in turns.",
         who=Who.QUEUE_ADMIN,
-        sentence="Placed and evicted {times:time|times} in the last {window:span}, each time for {by}.",
+        sentence="Placed and evicted {times:time|times} in {window:span}, the last time {ago:span} ago for {by}.",
         evidence=("repeated Evict events of the PodGroup",),
         hints=(_SHORT_WORDS, r"preempted"),
     ),
@@ -175,7 +191,7 @@ REASONS = (
         title="Image cannot be pulled",
         meaning="Bound; the node cannot pull an image.",
         who=Who.OWNER,
-        sentence="{pods:pod is|pods are} bound and cannot pull an image on {nodes:list} ({reason}: {examples:list}).",
+        sentence="{pods:pod is|pods are} bound and cannot pull an image on {nodes:list} ({examples:list}): {reason}.",
         evidence=("container states",),
     ),
     Reason(
@@ -183,7 +199,7 @@ REASONS = (
         title="Volume cannot be mounted",
         meaning="Bound; the node cannot mount a volume.",
         who=Who.PLATFORM,
-        sentence="{pods:pod is|pods are} bound and a volume cannot be mounted on {nodes:list} ({examples:list}).",
+        sentence="{pods:pod is|pods are} bound; {nodes:list} cannot mount a volume ({examples:list}): {reason}.",
         evidence=("FailedMount and FailedAttachVolume events",),
     ),
     Reason(
@@ -200,8 +216,10 @@ REASONS = (
         title="Containers do not start",
         meaning="Bound; the containers are not running yet.",
         who=Who.OWNER,
-        sentence="{pods:pod is|pods are} bound to {nodes:list} and not running yet{reason}.",
-        forms={"fails": "Bound to {nodes:list}; container {container} failed to start {times:time|times}: {reason}."},
+        sentence="{pods:pod is|pods are} bound to {nodes:list}; the containers are not running yet ({examples:list}).",
+        forms={
+            "fails": "Bound to {nodes:list}; container {container} failed to start {restarts:time|times}: {reason}."
+        },
         evidence=("container states", "events of the pods"),
     ),
     Reason(
@@ -209,7 +227,7 @@ REASONS = (
         title="Not ready",
         meaning="Running; the readiness or startup probe does not pass.",
         who=Who.OWNER,
-        sentence="{pods:pod runs|pods run} without being ready ({examples:list}).",
+        sentence="{pods:pod runs|pods run} without being ready ({examples:list} on {nodes:list}).",
         evidence=("Ready condition and container states",),
     ),
     Reason(
@@ -218,8 +236,8 @@ REASONS = (
         meaning="Bound; containers start and end again.",
         who=Who.OWNER,
         sentence=(
-            "{pods:pod is|pods are} bound; container {container} has crashed {restarts:time|times} ({reason}, "
-            "{examples:list})."
+            "{pods:pod is|pods are} bound; container {container} has crashed {restarts:time|times} on "
+            "{nodes:list}: {reason}."
         ),
         evidence=("container states and restart counts",),
     ),

@@ -14,16 +14,15 @@ REASONS = (
         meaning="The replay places the gang, and the running scheduler has had time to and has not.",
         who=Who.PLATFORM,
         sentence=(
-            "{pods:pod fits|pods fit} on {nodes:list}, yet {scheduler} has not placed {pods:~it|them} for "
-            "{since:span}{evidence}."
+            "{pods:pod fits|pods fit} on {nodes:list}, yet {scheduler} has not placed {pods:~it|them} for {since:span}."
         ),
         forms={
-            "contradicts": (
-                "{pods:pod fits|pods fit} {where}, yet {scheduler} says otherwise, which the objects contradict: "
-                "{said}."
-            ),
             "by_eviction": (
-                "{action} of {need} from {victims:list} (queue {other}) starts it in the replay; {scheduler} has "
+                "In the replay {action} of {need} from {victims:list} starts it; {scheduler} has not done so for "
+                "{since:span}."
+            ),
+            "by_move": (
+                "In the replay {action} starts it by moving {moved:pod|pods} of {victims:list}; {scheduler} has "
                 "not done so for {since:span}."
             ),
         },
@@ -36,8 +35,8 @@ REASONS = (
         meaning="The scheduler runs, and no gang has had a condition, event or BindRequest from it.",
         who=Who.PLATFORM,
         sentence=(
-            "{scheduler} has written nothing about any of {gangs:waiting gang|waiting gangs} for {since:span}, "
-            "though this one fits{cause}."
+            "{pods:pod fits|pods fit} on {nodes:list}, but {scheduler} has written nothing about any of "
+            "{gangs:waiting gang|waiting gangs} for {since:span}."
         ),
         evidence=("conditions, events and BindRequests of all gangs", "Deployment of the scheduler"),
     ),
@@ -46,7 +45,7 @@ REASONS = (
         title="Scheduler is down",
         meaning="The scheduler's Deployment has no ready pod.",
         who=Who.PLATFORM,
-        sentence="The scheduler is down: Deployment {deployment} has {ready} of {wanted:pod|pods} ready{cause}.",
+        sentence="The scheduler is down: Deployment {deployment} has {ready} of {wanted:pod|pods} ready ({state}).",
         evidence=("Deployment and pods of the scheduler",),
     ),
     Reason(
@@ -62,15 +61,19 @@ REASONS = (
         title="Binding fails",
         meaning="The scheduler chose nodes, and binding fails or does not happen.",
         who=Who.PLATFORM,
-        sentence="Fits on {node} and was assigned there; binding fails{times}: {problem}.",
+        sentence="Assigned to node {node}, and binding {examples:list} failed: {problem}.",
         forms={
             "silent": (
-                "Assigned to {node} for {since:span}, but the binder has not answered its BindRequest "
+                "Assigned to node {node} {since:span} ago, and the binder has not answered the BindRequest "
+                "({examples:list})."
+            ),
+            "down": (
+                "Assigned to node {node} {since:span} ago, and {component} is down ({state}), so nothing binds it "
                 "({examples:list})."
             ),
             "helper": (
-                "Fits on {node}, but the binder makes no reservation pod while scaling pod {helper} exists; it "
-                "hangs in Terminating on {helper_node} for {since:span}."
+                "Fits on node {node}, but the binder makes no reservation pod while scaling pod {helper} exists, "
+                "which hangs in Terminating on {helper_node} for {since:span}."
             ),
         },
         evidence=("BindRequest status", "BindingError events"),
@@ -82,7 +85,13 @@ REASONS = (
         title="Bind loop",
         meaning="The gang is assigned, fails to bind and is assigned again.",
         who=Who.PLATFORM,
-        sentence="Assigned to {node} {times:time|times}; each bind fails: {problem}.",
+        sentence="Assigned to node {node} {times:time|times}, and every bind fails: {problem}.",
+        forms={
+            "helper": (
+                "Fits on node {node}, but the binder makes no reservation pod while scaling pod {helper} exists, "
+                "which hangs in Terminating on {helper_node} for {since:span}."
+            ),
+        },
         evidence=("repeated Scheduled and BindingError events", "BindRequest status"),
         upstream=(r"Failed to bind pod", r"BindingError"),
         hints=(r"Bound successfully", r"Successfully assigned"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from gangdash.engine.identifiers import ConstraintId, Unit
@@ -24,3 +25,12 @@ def names(pods: Iterable[Pod]) -> tuple[str, ...]:
 
 def first(items: Iterable[str], count: int = SHOWN) -> tuple[str, ...]:
     return tuple(sorted(items))[:count]
+
+
+_GROUPER_NAME = re.compile(r"pg-(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def spoken(name: str) -> str:
+    """Return a PodGroup's name as a person says it: without the prefix and the uid that KAI's pod grouper adds."""
+    found = _GROUPER_NAME.fullmatch(name)
+    return found[1] if found else name

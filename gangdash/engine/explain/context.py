@@ -20,6 +20,8 @@ from gangdash.engine.model.pod import Pod
 from gangdash.engine.model.podgroup import BindRequest, PodGroup
 from gangdash.engine.model.queue import Queue
 from gangdash.engine.model.topology import Topology
+from gangdash.engine.plugins import open_session
+from gangdash.engine.session import Session
 from gangdash.engine.session.build import GROUP_ANNOTATION, in_pool
 
 Key = tuple[str, str, str]
@@ -33,6 +35,7 @@ class Context:
         self.snapshot = snapshot
         self.as_of = snapshot.as_of
         cycles = list(cycles)
+        self._sessions: dict[str, Session] = {}
         self.results: Mapping[tuple[str, str], GangResult] = {
             (gang.namespace, gang.name): gang for cycle in cycles for gang in cycle.gangs
         }
@@ -129,6 +132,13 @@ class Context:
     def shard_of(self, meta: Meta) -> Shard | None:
         """Return the shard that sees a PodGroup, queue or node."""
         return next((shard for shard in self.snapshot.shards if in_pool(meta, shard.config.params)), None)
+
+    def session(self, shard: Shard) -> Session:
+        """Return the shard's session as it opens: the scheduler's own numbers before it acts. Callers undo changes."""
+        found = self._sessions.get(shard.name)
+        if found is None:
+            found = self._sessions[shard.name] = open_session(self.snapshot, shard)
+        return found
 
     @cached_property
     def scheduler_names(self) -> frozenset[str]:

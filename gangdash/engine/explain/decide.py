@@ -6,16 +6,28 @@ before replays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gangdash.engine.explain import config, gates, membership
+from gangdash.engine.explain import (
+    binding,
+    config,
+    evicted,
+    gates,
+    membership,
+    partial,
+    placeable,
+    standing,
+    starting,
+    violated,
+)
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.stages import stage_of
-from gangdash.engine.verdict import Certainty, Explanation, Finding, GangRef, ReasonCode
+from gangdash.engine.explain.times import waiting_since
+from gangdash.engine.explain.words import scheduler_words
+from gangdash.engine.verdict import Certainty, Explanation, Finding, GangRef, Members, ReasonCode, Verdict
 
 MAX_ALSO = 4
-Question = Callable[[Gang], Iterable[Finding]]
 
 
 def explain_gang(gang: Gang) -> Explanation:
@@ -25,6 +37,7 @@ def explain_gang(gang: Gang) -> Explanation:
 
 
 def _waiting(gang: Gang) -> Iterator[Finding]:
+    """Yield causes in the order of decision; the first one is the verdict."""
     yield from config.handling(gang)
     if gang.shard is None:
         return
@@ -32,14 +45,30 @@ def _waiting(gang: Gang) -> Iterator[Finding]:
     yield from config.subgroups(gang)
     yield from membership.causes(gang)
     yield from gates.gates(gang)
-    if membership.is_short(gang):
-        yield membership.missing(gang)
+    yield from _short(gang)
     yield from config.topology(gang)
+    yield from evicted.evicted(gang)
+    if gang.binding:
+        yield from binding.bind_trouble(gang)
+    yield from placeable.placeable(gang)
     yield Finding(ReasonCode.NOT_MODELLED, facts={"parts": ("capacity",)})
 
 
+def _short(gang: Gang) -> Iterator[Finding]:
+    """Yield what a gang with too few pods is, where no object says why they are missing."""
+    if not membership.is_short(gang):
+        return
+    yield from evicted.evicted(gang)
+    yield from partial.below_minimum(gang)
+    yield membership.missing(gang)
+
+
 def _standing(gang: Gang) -> Iterator[Finding]:
-    yield Finding(ReasonCode.RUNNING, facts={"placed": len(gang.placed), "needed": gang.needed})
+    yield from violated.violated(gang)
+    yield from standing.ignored_settings(gang)
+    yield from partial.below_minimum(gang)
+    yield from starting.starting(gang)
+    yield standing.healthy(gang)
 
 
 def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -52,14 +81,33 @@ def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def compose(gang: Gang, findings: list[Finding]) -> Explanation:
     """Put the first finding in front and the rest behind it."""
-    first, also = findings[0], findings[1 : 1 + MAX_ALSO]
+    first = findings[0]
+    also = [finding for finding in findings[1:] if finding.verdict is not Verdict.HEALTHY][:MAX_ALSO]
     if not first.stage:
         first = replace(first, stage=stage_of(first.code, first.verdict))
     return Explanation(
         gang=GangRef(gang.meta.namespace, gang.meta.name, gang.meta.uid, "PodGroup", gang.owner_ref),
         finding=first,
         shard=gang.shard.name if gang.shard is not None else "",
-        certainty=first.certainty if first.verdict != "NO_VERDICT" else Certainty.NO_VERDICT,
+        certainty=Certainty.NO_VERDICT if first.verdict is Verdict.NO_VERDICT else first.certainty,
+        waiting_since=waiting_since(gang) if gang.waits else None,
+        members=first.members or _members(gang),
         fixes=first.fixes,
         also=tuple(also),
+        scheduler=scheduler_words(gang),
     )
+
+
+def _members(gang: Gang) -> Members:
+    """Return how the needed members stand by the replay: those placed fit, the rest is as far as it was tried."""
+    result = gang.result
+    needed = max(gang.needed, 0)
+    placed = min(len(gang.placed), needed)
+    if not gang.waits:
+        return Members(needed, placed, needed - placed, 0)
+    if placeable.placed_by_replay(gang):
+        return Members(needed, needed, 0, 0)
+    if result is None or result.fit is None:
+        return Members(needed, placed, 0, needed - placed)
+    fit = min(placed + result.fit, needed)
+    return Members(needed, fit, needed - fit, 0)

@@ -15,8 +15,8 @@ from gangdash.engine.model.podgroup import BindRequest, PodGroup
 from gangdash.engine.session.build import PREEMPTIBLE_BELOW, SUB_GROUP_LABEL, pod_status
 from gangdash.engine.session.requests import pod_request
 from gangdash.engine.session.tree import sub_group_tree
-from gangdash.engine.statement import DEFAULT_POD_SET, PodSet, Status, SubGroupSet
-from gangdash.engine.statement.status import ACTIVE_ALLOCATED, ALIVE
+from gangdash.engine.statement import DEFAULT_POD_SET, Amounts, JobState, PodSet, Status, SubGroupSet
+from gangdash.engine.statement.status import ACTIVE_ALLOCATED, ALIVE, ALLOCATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +196,41 @@ class Gang:
 
     @cached_property
     def is_over(self) -> bool:
-        """Whether it has run to its end: pods have finished and none is left to place."""
-        return bool(self.finished) and not (self.pending or self.gated or self.binding)
+        """Whether it has run to its end: pods have finished and none waits, or who made it is gone or done."""
+        if self.pending or self.gated or self.binding:
+            return False
+        return bool(self.finished) or (not self.alive and (self.is_abandoned or self._owner_is_done))
+
+    @cached_property
+    def is_abandoned(self) -> bool:
+        """Whether the object that made it no longer exists, though objects of its kind were read."""
+        ref = controller(self.meta)
+        if ref is None or self.context.owner(self.meta) is not None:
+            return False
+        if ref.kind == "Pod":
+            return (self.meta.namespace, ref.name) not in self.context.pods
+        return self.context.snapshot.was_read(ref.kind)
+
+    @property
+    def _owner_is_done(self) -> bool:
+        owner = self.context.owner(self.meta)
+        done = {"Complete", "Failed", "Succeeded"}
+        return owner is not None and any(c.type in done and c.status == "True" for c in owner.conditions)
+
+    @property
+    def job(self) -> JobState | None:
+        """The gang as the scheduler holds it when its session opens; None when it does not see it."""
+        if self.shard is None:
+            return None
+        job = self.context.session(self.shard).jobs.get(self.meta.name)
+        return job if job is not None and job.podgroup is self.podgroup else None
+
+    @cached_property
+    def held(self) -> Amounts:
+        """CPU, memory and GPUs that the gang's placed pods are charged to its queue."""
+        tasks = self.job.tasks.values() if self.job is not None else ()
+        held = [task.accepted_amounts for task in tasks if task.start_status & ALLOCATED]
+        return (sum(a[0] for a in held), sum(a[1] for a in held), sum(a[2] for a in held))
 
     # What it asks
 

@@ -1,0 +1,356 @@
+"""The replay places the gang: has the live system had time to, and if it had, which component has not acted?
+
+One snapshot rarely shows when a gang became placeable. Known history comes first, then the latest change that the
+objects show; without a sign that the scheduler had time since then, the gang simply will start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gangdash.engine.explain import components
+from gangdash.engine.explain.binding import bind_trouble, patience
+from gangdash.engine.explain.build import first, named, spoken
+from gangdash.engine.explain.context import last_seen
+from gangdash.engine.explain.gang import Gang
+from gangdash.engine.explain.queues import RESOURCES, chain, used_by
+from gangdash.engine.explain.words import condition_of
+from gangdash.engine.identifiers import ConstraintId, Unit
+from gangdash.engine.model.cycle import GangOutcome, GangResult, PodOutcome
+from gangdash.engine.model.pod import Pod
+from gangdash.engine.verdict import (
+    Amount,
+    Certainty,
+    Constraint,
+    FactValue,
+    Finding,
+    Fix,
+    FixKind,
+    Holder,
+    ReasonCode,
+    Waiting,
+    Who,
+)
+
+_ENDINGS = frozenset({"Killing", "Evict", "NodeReady", "NodeSchedulable", "SuccessfulDelete", "Completed", "Preempted"})
+_SCHEDULERS = ("kai-scheduler", "scheduler")
+
+
+def placed_by_replay(gang: Gang) -> bool:
+    """Whether this cycle gives the gang's waiting pods nodes, now or once releases are through."""
+    result = gang.result
+    return result is not None and result.outcome in {GangOutcome.BOUND, GangOutcome.PIPELINED}
+
+
+def placeable(gang: Gang) -> Iterator[Finding]:
+    """Yield that the gang starts, or which component keeps it from starting."""
+    result = gang.result
+    if result is None or not placed_by_replay(gang):
+        return
+    will_start = _will_start(gang, result)
+    trouble = next(bind_trouble(gang), None)
+    if trouble is not None:
+        yield replace(trouble, certainty=Certainty.PROVED)
+        return
+    if will_start.code is ReasonCode.WAITS_FOR_RELEASE or not _had_time(gang):
+        yield will_start
+        return
+    yield _stuck(gang, result, will_start)
+
+
+# It will start
+
+
+def _will_start(gang: Gang, result: GangResult) -> Finding:
+    if result.outcome is GangOutcome.BOUND:
+        return _fits_now(gang, result)
+    if result.action == "allocate":
+        release = _release(gang, result)
+        if release is not None:
+            return release
+    return _by_eviction(gang, result)
+
+
+def _given(result: GangResult) -> list[tuple[str, str]]:
+    """Return the waiting pods that get a node, with the node."""
+    return [
+        (pod.name, pod.node or "")
+        for pod in result.pods
+        if pod.outcome in {PodOutcome.BOUND, PodOutcome.PIPELINED} and pod.node
+    ]
+
+
+def _fits_now(gang: Gang, result: GangResult) -> Finding:
+    given = _given(result)
+    facts: dict[str, FactValue] = {"pods": len(given), "nodes": tuple(sorted({node for _, node in given}))}
+    return Finding(
+        ReasonCode.FITS_NOW,
+        facts=facts,
+        slack=_limit_slack(gang),
+        waiting=Waiting(helps="yes", on=("next scheduling cycle",)),
+        fixes=(Fix(FixKind.WAIT_FOR, {"object": "scheduler"}, {"what": "the next scheduling cycle"}, who=Who.WAIT),),
+        certainty=Certainty.PROVED,
+    )
+
+
+def need_of(gang: Gang) -> Amount:
+    """Return what the waiting pods ask, in GPUs, or in CPU for a gang without GPUs."""
+    gpus = sum(gang.gpus(pod) for pod in gang.pending)
+    if gpus:
+        return Amount(gpus, Unit.GPU)
+    job = gang.job
+    tasks = [task for task in job.tasks.values() if task.pod in gang.pending] if job is not None else []
+    return Amount(sum(task.request_amounts[0] for task in tasks), Unit.MILLICORES)
+
+
+def _limit_slack(gang: Gang) -> tuple[Constraint, ...]:
+    """Return the limits of the gang's queues that were checked and are kept."""
+    need = need_of(gang)
+    found = []
+    for queue in chain(gang):
+        for resource in RESOURCES:
+            limit = queue.limit[resource.index]
+            if resource.unit is need.unit and limit >= 0:
+                total = used_by(queue, resource) + need.value
+                found.append(Constraint(resource.limit_id, queue.name, total, limit, need.unit, f"Queue/{queue.name}"))
+    return tuple(found)
+
+
+def _release(gang: Gang, result: GangResult) -> Finding | None:
+    nodes = {node for _, node in _given(result)}
+    leaving = [
+        pod for node in sorted(nodes) for pod in gang.context.pods_on.get(node, ()) if pod.meta.deleted is not None
+    ]
+    if not leaving:
+        return None
+    holders = _holders_of(gang, leaving)
+    facts: dict[str, FactValue] = {
+        "terminating": len(leaving),
+        "holders": tuple(spoken(holder.gang.rsplit("/", 1)[-1]) for holder in holders),
+        "nodes": tuple(sorted({pod.node_name for pod in leaving})),
+        "held": Amount(sum(holder.gpus for holder in holders), Unit.GPU),
+    }
+    return Finding(
+        ReasonCode.WAITS_FOR_RELEASE,
+        facts=facts,
+        holders=holders,
+        waiting=Waiting(helps="yes", on=first(f"Pod/{pod.key}" for pod in leaving)),
+        fixes=(
+            Fix(
+                FixKind.WAIT_FOR,
+                {"object": f"Pod/{leaving[0].key}"},
+                {"what": "the terminating pods to end"},
+                who=Who.WAIT,
+            ),
+        ),
+        certainty=Certainty.PROVED,
+    )
+
+
+def _holders_of(gang: Gang, pods: Iterable[Pod]) -> tuple[Holder, ...]:
+    """Return the gangs of terminating pods with the GPUs that these pods still hold."""
+    held: dict[str, float] = {}
+    for pod in pods:
+        group = pod.meta.annotations.get("pod-group-name", pod.meta.name)
+        key = f"{pod.meta.namespace}/{group}"
+        held[key] = held.get(key, 0.0) + gang.gpus(pod)
+    return tuple(Holder(key, gpus, "yes: already terminating") for key, gpus in sorted(held.items()))
+
+
+def _by_eviction(gang: Gang, result: GangResult) -> Finding:
+    victims = _victims(gang, result)
+    moved = sum(count for _, outcome, count in victims if outcome is PodOutcome.MOVED)
+    evicted = sum(count for _, outcome, count in victims if outcome is PodOutcome.EVICTED)
+    keys = sorted({key for key, _, _ in victims})
+    facts: dict[str, FactValue] = {
+        "action": result.action or "an eviction",
+        "evicted": evicted,
+        "moved": moved,
+        "victims": tuple(spoken(key.rsplit("/", 1)[-1]) for key in keys),
+        "need": need_of(gang),
+        "queue": gang.podgroup.queue,
+    }
+    return Finding(
+        ReasonCode.WAITS_FOR_EVICTION,
+        form="" if evicted else "moves",
+        facts=facts,
+        holders=tuple(Holder(key, _gpus_lost(gang, key), f"yes: by {result.action}") for key in keys),
+        waiting=Waiting(helps="yes", on=first(f"PodGroup/{key}" for key in keys)),
+        fixes=(
+            Fix(
+                FixKind.WAIT_FOR,
+                {"object": f"PodGroup/{keys[0]}" if keys else "scheduler"},
+                {"what": f"{result.action} to make room"},
+                who=Who.WAIT,
+            ),
+        ),
+        certainty=Certainty.PROVED,
+    )
+
+
+def _victims(gang: Gang, result: GangResult) -> list[tuple[str, PodOutcome, int]]:
+    """Return the gangs that this action evicts or moves, those on the promised nodes if there are any."""
+    nodes = {node for _, node in _given(result)}
+    near: list[tuple[str, PodOutcome, int]] = []
+    far: list[tuple[str, PodOutcome, int]] = []
+    for other in gang.context.results.values():
+        for outcome in (PodOutcome.EVICTED, PodOutcome.MOVED):
+            pods = [pod for pod in other.pods if pod.outcome is outcome and pod.action == result.action]
+            if not pods:
+                continue
+            bound = {pod.key: pod.node_name for pod in gang.context.snapshot.pods if pod.node_name}
+            here = [pod for pod in pods if bound.get(f"{pod.namespace}/{pod.name}") in nodes]
+            far.append((f"{other.namespace}/{other.name}", outcome, len(pods)))
+            if here:
+                near.append((f"{other.namespace}/{other.name}", outcome, len(here)))
+    return near or far
+
+
+def _gpus_lost(gang: Gang, key: str) -> float:
+    namespace, _, name = key.partition("/")
+    other = gang.context.results[(namespace, name)]
+    lost = (pod for pod in other.pods if pod.outcome in {PodOutcome.EVICTED, PodOutcome.MOVED})
+    pods = (gang.context.pods.get((pod.namespace or namespace, pod.name)) for pod in lost)
+    return sum(gang.gpus(pod) for pod in pods if pod is not None)
+
+
+# It should have started
+
+
+def placeable_since(gang: Gang) -> float:
+    """Return the moment from which the gang could have been placed, as far as history and objects tell."""
+    history = gang.context.snapshot.history.get(gang.meta.uid)
+    if history is not None and history.placeable_since is not None:
+        return history.placeable_since
+    moments = [pod.meta.created or 0.0 for pod in gang.pods]
+    moments.append(gang.meta.created or 0.0)
+    moments.extend(
+        condition.since or 0.0
+        for node in gang.context.snapshot.nodes
+        for condition in node.conditions
+        if condition.type == "Ready" and condition.status == "True"
+    )
+    moments.extend(last_seen(event) for event in gang.context.snapshot.events if event.reason in _ENDINGS)
+    return max(moments)
+
+
+def _had_time(gang: Gang) -> bool:
+    """Whether the scheduler had longer than its patience, by history or by a sign of this gang that old."""
+    limit = gang.as_of - patience(gang)
+    history = gang.context.snapshot.history.get(gang.meta.uid)
+    if history is not None and history.placeable_since is not None:
+        return history.placeable_since <= limit
+    if placeable_since(gang) > limit:
+        return False
+    return any(moment <= limit for moment in _signs(gang)) or _is_silent(gang)
+
+
+def _signs(gang: Gang) -> Iterator[float]:
+    """Yield times at which the scheduler is known to have looked at the gang."""
+    condition = condition_of(gang)
+    if condition is not None and condition.since is not None:
+        yield condition.since
+    for pod in gang.pending:
+        scheduled = pod.condition("PodScheduled")
+        if scheduled is not None and scheduled.since is not None and scheduled.reason != "SchedulingGated":
+            yield scheduled.since
+        request = gang.bind_request(pod)
+        if request is not None and request.meta.created is not None:
+            yield request.meta.created
+    for event in gang.context.events("PodGroup", gang.meta.namespace, gang.meta.name):
+        if event.first is not None and event.reason in {"Unschedulable", "Pipelined", "NotReady"}:
+            yield event.first
+
+
+def _is_silent(gang: Gang) -> bool:
+    """Whether the scheduler, whose events and objects were read, has left no sign on any gang that waits."""
+    context = gang.context
+    if not (context.snapshot.was_read("Event") and context.snapshot.was_read("Deployment")):
+        return False
+    since = placeable_since(gang)
+    if any(event.source in _SCHEDULERS and last_seen(event) > since for event in context.snapshot.events):
+        return False
+    if any((request.meta.created or 0.0) > since for request in context.snapshot.bind_requests):
+        return False
+    return not any(
+        (c.since or 0.0) > since for group in context.snapshot.podgroups for c in group.scheduling_conditions
+    )
+
+
+def _stuck(gang: Gang, result: GangResult, will_start: Finding) -> Finding:
+    down = next(
+        (part for part in components.scheduler_deployments(gang.context) if part.wanted and not part.ready), None
+    )
+    if down is not None:
+        return _scheduler_down(down)
+    since = gang.as_of - placeable_since(gang)
+    facts: dict[str, FactValue] = {
+        **will_start.facts,
+        "pods": len(_given(result)),
+        "nodes": tuple(sorted({node for _, node in _given(result)})),
+        "scheduler": gang.params.scheduler_name,
+        "since": since,
+        "gangs": _waiting_gangs(gang),
+    }
+    silent = _is_silent(gang)
+    code = ReasonCode.SCHEDULER_SILENT if silent else ReasonCode.PLACEABLE_NOT_PLACED
+    form = ""
+    if not silent and will_start.code is ReasonCode.WAITS_FOR_EVICTION:
+        form = "by_eviction" if will_start.facts.get("evicted") else "by_move"
+    return Finding(
+        code,
+        form=form,
+        facts=facts,
+        binding=(
+            named(
+                ConstraintId.SCHEDULER_ACTS,
+                gang.params.scheduler_name,
+                "places the gang",
+                "has not acted",
+                f"replay by {result.action}",
+            ),
+        ),
+        slack=_limit_slack(gang),
+        holders=will_start.holders,
+        waiting=Waiting(helps="unknown", on=(gang.params.scheduler_name,)),
+        fixes=_stuck_fixes(gang),
+        certainty=Certainty.PROVED,
+    )
+
+
+def _waiting_gangs(gang: Gang) -> int:
+    return sum(
+        1 for result in gang.context.results.values() if any(pod.outcome is not PodOutcome.KEPT for pod in result.pods)
+    )
+
+
+def _stuck_fixes(gang: Gang) -> tuple[Fix, ...]:
+    parts = components.scheduler_deployments(gang.context)
+    name = f"Deployment {parts[0].name}" if parts else gang.params.scheduler_name
+    ref = parts[0].ref if parts else gang.params.scheduler_name
+    fixes = [Fix(FixKind.RESTART_COMPONENT, {"object": ref}, {"component": name}, who=Who.PLATFORM)]
+    version = parts[0].version if parts else ""
+    if version:
+        fixes.append(
+            Fix(FixKind.UPGRADE, {"object": ref}, {"component": name, "version": version}, who=Who.PLATFORM, cost=2)
+        )
+    return tuple(fixes)
+
+
+def _scheduler_down(part: components.Component) -> Finding:
+    return Finding(
+        ReasonCode.SCHEDULER_DOWN,
+        facts={"deployment": part.name, "ready": part.ready, "wanted": part.wanted, "state": part.state},
+        binding=(Constraint(ConstraintId.SCHEDULER_ACTS, part.name, part.wanted, part.ready, Unit.PODS, part.ref),),
+        waiting=Waiting(helps="no"),
+        fixes=(
+            Fix(
+                FixKind.RESTART_COMPONENT,
+                {"object": part.ref},
+                {"component": f"Deployment {part.name}"},
+                who=Who.PLATFORM,
+            ),
+        ),
+        certainty=Certainty.PROVED,
+    )
