@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
 from gangdash.health import healthz
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", healthz, name="healthz"),
+    path("api/v1/", include("apps.api.urls")),
+    path("", include("apps.dashboard.urls")),
 ]
-for prefix, module in (("api/v1/", "apps.api.urls"), ("", "apps.dashboard.urls")):
-    if (settings.BASE_DIR / module.replace(".", "/")).with_suffix(".py").exists():
-        urlpatterns.append(path(prefix, include(module)))

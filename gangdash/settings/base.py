@@ -73,10 +73,6 @@ INSTALLED_APPS = [
     "apps.dashboard",
 ]
 
-INSTALLED_APPS = [
-    name for name in INSTALLED_APPS if not name.startswith("apps.") or (BASE_DIR / name.replace(".", "/")).is_dir()
-]
-
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "gangdash.csp.ContentSecurityPolicyMiddleware",
@@ -127,8 +123,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
 FILE_UPLOAD_PERMISSIONS = 0o600
 
 # --- who may look ------------------------------------------------------------------------------------------------
-if (BASE_DIR / "apps" / "accounts" / "models.py").exists():
-    AUTH_USER_MODEL = "accounts.User"
+AUTH_USER_MODEL = "accounts.User"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
