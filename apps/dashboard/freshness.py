@@ -24,11 +24,15 @@ WORDS = {
     Freshness.REMOVED: "No longer read",
 }
 GAPS_NAMED = 2
+NOT_SERVED = "not served"
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """``read_as_of`` and ``diagnosed_as_of`` are those of the oldest cluster in it; None before the first."""
+    """``read_as_of`` and ``diagnosed_as_of`` are those of the oldest cluster in it; None before the first.
+
+    ``gaps`` are kinds that should have been readable; ``not_served`` counts optional ones that nobody installed.
+    """
 
     state: str
     word: str
@@ -39,6 +43,7 @@ class Strip:
     clusters: int
     worst: tuple[str, ...]
     gaps: tuple[KindFreshness, ...]
+    not_served: int
     kinds_total: int
     failures: int
     fault: str
@@ -86,10 +91,16 @@ def strip_of(rows: Sequence[ClusterFreshness]) -> Strip | None:
         poll_seconds=oldest.poll_seconds,
         clusters=len(counted),
         worst=tuple(row.cluster.name for row in worst),
-        gaps=tuple(gap for row in counted for gap in row.not_read),
+        gaps=tuple(gap for row in counted for gap in row.not_read if not is_absent(gap)),
+        not_served=sum(is_absent(gap) for row in counted for gap in row.not_read),
         kinds_total=sum(row.kinds_total for row in counted),
         failures=oldest.cluster.failures,
         fault=oldest.cluster.fault,
         digest=counted[0].cluster.diagnosed_digest if len(counted) == 1 else "",
         engine=oldest.cluster.engine,
     )
+
+
+def is_absent(kind: KindFreshness) -> bool:
+    """Tell whether a kind was not read because the cluster has no such thing, and can do without it."""
+    return kind.reason == NOT_SERVED and not kind.is_required

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gangdash.engine.verdict import Certainty, Match, Verdict, Who
+from gangdash.engine.verdict import Certainty, Match, ReasonCode, Verdict, Who
+from gangdash.reasons import REGISTRY, Reason
+from gangdash.reasons.identifiers import MEANINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,11 @@ WHO: Mapping[str, Mark] = {
     Who.NOBODY: Mark("", "nobody", "Nobody"),
 }
 
+_CODES = frozenset(ReasonCode)
+
 STALE = "stale"
 """Laid over a verdict by the pages when the data is older than three polls; never by the engine."""
+STALE_MEANS = "three polls were missed; new verdicts are withheld"
 
 CERTAINTY: Mapping[str, Mark] = {
     Certainty.PROVED: Mark("", "ok", "Proved"),
@@ -58,14 +63,6 @@ CERTAINTY: Mapping[str, Mark] = {
     Certainty.UNPROVEN: Mark("un", "wait", "Unproven"),
     Certainty.NO_VERDICT: Mark("un", "none", "No verdict"),
     STALE: Mark("late", "clock", "Stale"),
-}
-
-CERTAINTY_MEANS: Mapping[str, str] = {
-    Certainty.PROVED: "replay and, for never, an exact search agree",
-    Certainty.DERIVED: "from the objects' own state, no replay needed",
-    Certainty.UNPROVEN: "the search ended before it was sure",
-    Certainty.NO_VERDICT: "something it rests on could not be read",
-    STALE: "three polls missed; new verdicts are withheld",
 }
 
 MATCHES: Mapping[str, Mark] = {
@@ -76,13 +73,10 @@ MATCHES: Mapping[str, Mark] = {
     Match.STALE: Mark("", "clock", "Stale condition"),
 }
 
-MATCH_MEANS: Mapping[str, str] = {
-    Match.AGREE: "The scheduler names the same cause.",
-    Match.LESS_SPECIFIC: "Same cause; the scheduler says it in less detail.",
-    Match.DISAGREE: "The scheduler names another cause. Compare both before acting.",
-    Match.SILENT: "The scheduler has written nothing about this gang.",
-    Match.STALE: "The condition is older than the change that made it untrue.",
-}
+
+def certainty_means(certainty: str) -> str:
+    """Say what a degree of certainty rests on, in the registry's words."""
+    return STALE_MEANS if certainty == STALE else MEANINGS["Certainty"][certainty]
 
 
 def verdict_mark(verdict: str) -> Mark:
@@ -92,3 +86,16 @@ def verdict_mark(verdict: str) -> Mark:
 
 def who_mark(who: str) -> Mark:
     return WHO[who or Who.NOBODY]
+
+
+def reason_of(code: str) -> Reason | None:
+    """Return the registry's entry; None for no code, and for one that this version no longer knows."""
+    return REGISTRY[ReasonCode(code)] if code in _CODES else None
+
+
+def said(code: str, sentence: str, *, sees_all: bool) -> str:
+    """Return a stored sentence, or the code's title to one for whom it might name what is hidden from them."""
+    if sees_all:
+        return sentence
+    reason = reason_of(code)
+    return reason.title if reason else code

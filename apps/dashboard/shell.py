@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -27,6 +27,8 @@ from gangdash import __version__
 
 THEME_COOKIE = "gangdash_theme"
 THEMES = frozenset({"light", "dark"})
+CLUSTER_PAGES = frozenset({"triage", "gangs", "queues", "topology", "nodes"})
+"""Pages that show one cluster or all of them, as the address says."""
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -103,9 +105,6 @@ def shell_of(request: HttpRequest, *, scope: Scope, page: str, cluster: str = ""
     """Return what stands around this page and its strip; two queries."""
     rows = freshness_list(scope=scope)
     picked = [row for row in rows if row.cluster.name == cluster] if cluster else rows
-    links = tuple(
-        ClusterLink(row.cluster.name, f"?{_with_cluster(request, row.cluster.name)}", WORDS[row.state]) for row in rows
-    )
     theme = request.COOKIES.get(THEME_COOKIE, "")
     shell = Shell(
         page=page,
@@ -113,8 +112,8 @@ def shell_of(request: HttpRequest, *, scope: Scope, page: str, cluster: str = ""
         theme=theme if theme in THEMES else "",
         nav=sections(cluster),
         clusters=tuple(rows),
-        links=links,
-        all_url=f"?{_with_cluster(request, '')}",
+        links=tuple(_cluster_link(request, page, row.cluster.name, WORDS[row.state]) for row in rows),
+        all_url=_cluster_link(request, page, "", "").url,
         etag=strip_etag(picked),
     )
     return shell, strip_of(picked)
@@ -149,18 +148,28 @@ def page(
 ) -> HttpResponse:
     """Draw a whole page with its shell. Pages are private: no proxy keeps them."""
     shell, strip = shell_of(request, scope=scope, page=name, cluster=cluster)
-    values = {"shell": shell, "strip": strip, "now": timezone.now(), "scope": scope, **context}
+    values = {
+        "shell": shell,
+        "strip": strip,
+        "strip_etag": shell.etag,
+        "strip_cluster": cluster,
+        "now": timezone.now(),
+        "scope": scope,
+        **context,
+    }
     response = render(request, template, values, status=status)
     patch_cache_control(response, private=True, no_cache=True)
     return response
 
 
-def fragment(request: HttpRequest, template: str, context: Mapping[str, Any], *, etag: str) -> HttpResponse:
-    """Draw a part of a page, or answer 304 where the browser already has this version."""
+def fragment(
+    request: HttpRequest, template: str, context: Callable[[], Mapping[str, Any]], *, etag: str
+) -> HttpResponse:
+    """Draw a part of a page, or answer 304 without making its context where the browser has this version."""
     if request.headers.get("If-None-Match") == etag:
         response = HttpResponse(status=304)
     else:
-        response = render(request, template, {"now": timezone.now(), **context})
+        response = render(request, template, {"now": timezone.now(), **context()})
     response["ETag"] = etag
     patch_cache_control(response, private=True, no_cache=True)
     return response
@@ -189,10 +198,13 @@ def scope_for(request: HttpRequest) -> Scope:
     return scope_of(request.user)
 
 
-def _with_cluster(request: HttpRequest, cluster: str) -> str:
-    query = request.GET.copy()
-    query.pop("cluster", None)
-    query.pop("queue", None)
+def _cluster_link(request: HttpRequest, page: str, cluster: str, state: str) -> ClusterLink:
+    """Keep the page and its filters where it can show another cluster, else go to what waits there."""
+    keeps = page in CLUSTER_PAGES
+    query = request.GET.copy() if keeps else QueryDict(mutable=True)
+    for name in ("cluster", "queue", "namespace"):
+        query.pop(name, None)
     if cluster:
         query["cluster"] = cluster
-    return query.urlencode()
+    path = request.path if keeps else reverse("dashboard:triage")
+    return ClusterLink(cluster, f"{path}?{query.urlencode()}" if query else path, state)

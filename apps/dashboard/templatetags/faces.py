@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from datetime import datetime
 
 from django import template
@@ -9,7 +10,10 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.accounts.scope import Scope
 from apps.dashboard import marks, numbers
+from apps.diagnosis.models import ReasonTimeline
+from apps.workloads.models import Gang
 
 register = template.Library()
 
@@ -28,13 +32,26 @@ def counted(value: float, nouns: str) -> str:
 
 
 @register.filter
+def counted_list(values: Sized, nouns: str) -> str:
+    return counted(len(values), nouns)
+
+
+@register.filter
+def certainty_means(certainty: str) -> str:
+    return marks.certainty_means(certainty)
+
+
+@register.filter
 def unit_word(unit: str) -> str:
     return numbers.UNIT_WORDS.get(unit, unit)
 
 
-@register.filter
-def gpus(value: float) -> str:
-    return numbers.counted(value, "GPU")
+@register.simple_tag
+def known(value: float | None, nouns: str = "") -> SafeString:
+    """Write an amount that may not have been readable: a number, with its noun where named, or the amber eye."""
+    if value is None:
+        return format_html('<span class="nr">{} not read</span>', icon("eye"))
+    return format_html("{}", counted(value, nouns) if nouns else numbers.number(value))
 
 
 @register.filter
@@ -79,6 +96,12 @@ def verdict_word(value: str) -> str:
 
 
 @register.simple_tag
+def said(item: Gang | ReasonTimeline, scope: Scope) -> str:
+    """Write what was said of a gang, as far as this reader may know it."""
+    return marks.said(item.code, item.sentence, sees_all=scope.sees_all)
+
+
+@register.simple_tag
 def who(value: str) -> SafeString:
     mark = marks.who_mark(value)
     return format_html('<span class="who">{}{}</span>', icon(mark.icon), mark.word)
@@ -93,7 +116,7 @@ def who_word(value: str) -> str:
 def proof(certainty: str) -> SafeString:
     """Draw how sure a verdict is; green only where it is proved."""
     mark = marks.CERTAINTY[certainty or "no_verdict"]
-    means = marks.CERTAINTY_MEANS[certainty or "no_verdict"]
+    means = marks.certainty_means(certainty or "no_verdict")
     return format_html(
         '<span class="proof {}">{}{}<span class="vh">: {}</span></span>', mark.family, icon(mark.icon), mark.word, means
     )
@@ -123,3 +146,18 @@ def waited(value: datetime | None, now: datetime) -> SafeString:
         numbers.full_clock(value),
         numbers.between(value, now),
     )
+
+
+@register.simple_tag
+def lasted(start: datetime, end: datetime) -> str:
+    return numbers.between(start, end)
+
+
+@register.simple_tag
+def bound(value: float | None) -> SafeString:
+    """Write a quota or limit: a number, none for unlimited, a dash for not set."""
+    if value is None:
+        return format_html('<span class="absent" title="not set">{}</span>', "—")
+    if value == numbers.UNLIMITED:
+        return format_html('<span class="dim">{}</span>', "none")
+    return format_html("{}", numbers.number(value))

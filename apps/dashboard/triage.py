@@ -1,0 +1,237 @@
+"""What the triage page says, made from the store's rows: the headline, who acts, causes with their gangs.
+
+Pure: rows in, values for the template out. Sentences are the engine's; only the headline's counts are put together
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from apps.accounts.scope import Scope
+from apps.dashboard import marks, numbers
+from apps.dashboard.constraints import Shortfall, shortfall
+from apps.dashboard.links import gang_url
+from apps.inventory.selectors import GpuTotals
+from apps.workloads.models import Gang
+from apps.workloads.selectors import CauseGroup, WaitingTotals, WhoTile
+
+SUBJECTS_NAMED = 3
+ROWS_MAX = 400
+"""More rows than this are counted, not drawn: a list of thousands helps nobody and costs a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One waiting gang. ``fix`` is the cheapest one; ``signature`` changes with any cell but the clock's."""
+
+    gang: Gang
+    url: str
+    sentence: str
+    short: Shortfall | None
+    fix: str
+    is_fix_verified: bool
+    fixes_refused: int
+    gpu_hours: float
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One cause: the header has the sentence, rows have none."""
+
+    key: str
+    verdict: str
+    code: str
+    subject: str
+    sentence: str
+    who: str
+    gpus: float
+    gangs: int
+    gpu_hours: float
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    who: str
+    word: str
+    icon: str
+    gpus: float
+    gangs: int
+    share: float
+    subjects: str
+    url: str
+    is_picked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    title: str
+    lead: str
+
+
+def headline(totals: WaitingTotals, gpus: GpuTotals, groups: Sequence[Group]) -> Headline:
+    """Return the page's first sentence, with its numbers, and the largest cause under it."""
+    waits = "waits" if totals.waiting == 1 else "wait"
+    of = f"{numbers.number(totals.waiting)} of {numbers.counted(totals.gangs, 'gang')} {waits}"
+    title = (
+        f"{of} for {numbers.counted(totals.gpus_waiting, 'GPU')}, while "
+        f"{numbers.number(gpus.free)} of {numbers.number(gpus.total)} are free"
+    )
+    if not totals.waiting:
+        title = f"Nothing waits; {numbers.number(gpus.free)} of {numbers.counted(gpus.total, 'GPU')} are free"
+    return Headline(title, _lead(totals, groups))
+
+
+def _lead(totals: WaitingTotals, groups: Sequence[Group]) -> str:
+    placed = totals.gangs - totals.waiting - totals.undiagnosed
+    parts = []
+    largest = max(groups, key=lambda group: group.gpus, default=None)
+    if largest is not None and totals.waiting > 1 and largest.gpus:
+        share = f"{numbers.counted(largest.gpus, 'GPU')} in {numbers.counted(largest.gangs, 'gang')}"
+        parts.append(f"Largest cause: {cause_title(largest.code)}, {share}.")
+    if totals.telling:
+        tell = "one has" if totals.telling == 1 else f"{numbers.number(totals.telling)} have"
+        parts.append(f"Of {numbers.number(placed)} placed gangs {tell} something to tell.")
+    if totals.undiagnosed:
+        parts.append(f"{numbers.counted(totals.undiagnosed, 'gang')} not diagnosed yet.")
+    return " ".join(parts)
+
+
+def cause_title(code: str) -> str:
+    """Return the registry's title of a code; a gang that no analysis has seen has none."""
+    reason = marks.reason_of(code)
+    return reason.title if reason else code or "not diagnosed yet"
+
+
+def tiles(found: Sequence[WhoTile], urls: Mapping[str, str], picked: Sequence[str]) -> list[Tile]:
+    """Return one tile per kind of person, in a fixed order, empty ones too: a tile that moves is not found again."""
+    by_who = {tile.who or "nobody": tile for tile in found}
+    whole = sum(tile.gpus for tile in found) or 1.0
+    return [_tile(who, by_who.get(who), whole, urls[who], who in picked) for who in marks.WHO]
+
+
+def _tile(who: str, tile: WhoTile | None, whole: float, url: str, is_picked: bool) -> Tile:
+    mark = marks.WHO[who]
+    names = [subject.split("/", 1)[-1] for subject in tile.subjects] if tile else []
+    more = len(names) - SUBJECTS_NAMED
+    subjects = ", ".join(names[:SUBJECTS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return Tile(
+        who=who,
+        word=mark.word,
+        icon=mark.icon,
+        gpus=tile.gpus if tile else 0.0,
+        gangs=tile.gangs if tile else 0,
+        share=100 * tile.gpus / whole if tile else 0.0,
+        subjects=subjects or ("nothing to change" if tile else "none"),
+        url=url,
+        is_picked=is_picked,
+    )
+
+
+def groups(
+    found: Sequence[CauseGroup],
+    documents: Mapping[int, Mapping[str, Any]],
+    *,
+    now: datetime,
+    sort: str,
+    is_grouped: bool,
+) -> list[Group]:
+    """Return the causes with their rows, sorted; without grouping one group holds every row."""
+    made = [_group(cause, documents, now) for cause in found]
+    if not is_grouped:
+        rows = [row for group in made for row in group.rows]
+        made = [Group("all", "", "", "", "", "", 0.0, len(rows), 0.0, tuple(rows))] if rows else []
+    sorted_rows = [_sorted_group(group, sort) for group in made]
+    return sorted(sorted_rows, key=lambda group: _group_key(group, sort))
+
+
+def drawn(found: Sequence[Group]) -> tuple[list[Group], int]:
+    """Cut the list after ``ROWS_MAX`` rows at the end of a group; return how many rows are left out."""
+    kept: list[Group] = []
+    rows = 0
+    for group in found:
+        if rows >= ROWS_MAX:
+            break
+        room = group.rows[: ROWS_MAX - rows]
+        kept.append(group if len(room) == len(group.rows) else _with_rows(group, room))
+        rows += len(room)
+    return kept, sum(len(group.rows) for group in found) - rows
+
+
+def _group(cause: CauseGroup, documents: Mapping[int, Mapping[str, Any]], now: datetime) -> Group:
+    rows = tuple(row_of(gang, documents.get(gang.pk, {}), now=now) for gang in cause.gangs)
+    sentences = {str(documents.get(gang.pk, {}).get("sentence", "")) for gang in cause.gangs}
+    same = sentences.pop() if len(sentences) == 1 else ""
+    subject = f": {cause.subject}" if cause.subject else ""
+    return Group(
+        key=cause.key,
+        verdict=cause.verdict,
+        code=cause.code,
+        subject=cause.subject,
+        sentence=same or f"{cause_title(cause.code)}{subject}" if cause.code else "",
+        who=cause.who,
+        gpus=cause.gpus,
+        gangs=len(rows),
+        gpu_hours=sum(row.gpu_hours for row in rows),
+        rows=rows,
+    )
+
+
+def row_of(gang: Gang, document: Mapping[str, Any], *, now: datetime) -> Row:
+    """Return one gang's row; without a document there is no shortfall and no fix to show."""
+    binding = document.get("binding") or []
+    fixes = document.get("fixes") or []
+    first = fixes[0] if fixes else {}
+    waited = (now - gang.waiting_since).total_seconds() / 3600 if gang.waiting_since else 0.0
+    signature = repr((gang.verdict, gang.code, gang.queue, gang.gpus_waiting, gang.shape, binding[:1], first))
+    return Row(
+        gang=gang,
+        url=gang_url(gang),
+        sentence=str(document.get("sentence", "")),
+        short=shortfall(binding[0]) if binding else None,
+        fix=str(first.get("sentence", "")),
+        is_fix_verified=bool(first.get("verified")),
+        fixes_refused=int(document.get("fixes_refused") or 0),
+        gpu_hours=max(0.0, (gang.gpus_waiting or 0.0) * waited),
+        signature=signature,
+    )
+
+
+def _row_key(row: Row, sort: str) -> tuple[Any, ...]:
+    since = row.gang.waiting_since.timestamp() if row.gang.waiting_since else float("inf")
+    name = (row.gang.namespace, row.gang.name)
+    orders: Mapping[str, tuple[Any, ...]] = {
+        "waits": (since, name),
+        "gpus": (-(row.gang.gpus_waiting or 0.0), name),
+        "gang": (name,),
+        "queue": (row.gang.queue, name),
+    }
+    return orders.get(sort, (-row.gpu_hours, name))
+
+
+def _group_key(group: Group, sort: str) -> tuple[Any, ...]:
+    if sort in {"gpu_hours", "gpus"}:
+        return (-(group.gpus if sort == "gpus" else group.gpu_hours), group.key)
+    return (_row_key(group.rows[0], sort), group.key)
+
+
+def _sorted_group(group: Group, sort: str) -> Group:
+    return _with_rows(group, tuple(sorted(group.rows, key=lambda row: _row_key(row, sort))))
+
+
+def _with_rows(group: Group, rows: tuple[Row, ...]) -> Group:
+    values = {name: getattr(group, name) for name in group.__slots__}
+    return Group(**{**values, "rows": rows})
+
+
+def partial_words(scope: Scope) -> str:
+    """Name what a viewer of named namespaces sees, for the tag beside every total; empty for the others."""
+    if scope.sees_all:
+        return ""
+    names = sorted({namespace for _cluster, namespace in scope.namespaces})
+    return ", ".join(names) or "no namespace"

@@ -1,0 +1,50 @@
+"""Addresses of the pages. Plural kebab-case; what a page shows is in the path, how it is filtered in the query."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import URLPattern, URLResolver, include, path, re_path
+
+from apps.dashboard.shell import guarded
+from apps.dashboard.views import account, clusters, gang, inventory, parts, reasons, triage, uploads
+
+GANG = "clusters/<str:cluster>/gangs/<str:namespace>/<str:name>"
+FORM = r"(?P<form>csv|json)"
+
+pages: list[URLPattern | URLResolver] = [
+    path("", guarded(triage.triage_page), name="triage"),
+    path("fragments/freshness", guarded(parts.freshness_fragment), name="fragment-freshness"),
+    path("fragments/triage-summary", guarded(triage.summary_fragment), name="fragment-summary"),
+    path("fragments/triage-list", guarded(triage.list_fragment), name="fragment-list"),
+    path("fragments/waiting-chart", guarded(triage.chart_fragment), name="fragment-chart"),
+    path("fragments/changes", guarded(triage.changes_fragment), name="fragment-changes"),
+    re_path(rf"^exports/waiting-gangs\.{FORM}$", guarded(triage.export), name="export"),
+    path("palette", guarded(parts.palette), name="palette"),
+    path("gangs/", guarded(inventory.gangs), name="gangs"),
+    re_path(rf"^exports/gangs\.{FORM}$", guarded(inventory.gangs_export), name="gangs-export"),
+    path("nodes/", guarded(inventory.nodes), name="nodes"),
+    re_path(rf"^exports/nodes\.{FORM}$", guarded(inventory.nodes_export), name="nodes-export"),
+    path("topology/", guarded(inventory.topology), name="topology"),
+    path("queues/", guarded(inventory.queues), name="queues"),
+    path("clusters/", guarded(clusters.clusters), name="clusters"),
+    path("clusters/<str:name>/", guarded(clusters.cluster), name="cluster"),
+    path(f"{GANG}/", guarded(gang.gang_detail), name="gang"),
+    path(f"{GANG}/fragment", guarded(gang.gang_fragment), name="gang-fragment"),
+    path(f"{GANG}/explanation.json", guarded(gang.gang_explanation), name="gang-explanation"),
+    path(f"{GANG}/snapshot.json.gz", guarded(gang.gang_snapshot), name="gang-snapshot"),
+    path("reasons/", guarded(reasons.reasons), name="reasons"),
+    path("reasons/<str:code>/", guarded(reasons.reason), name="reason"),
+    path("uploads/", guarded(uploads.upload_new), name="upload"),
+    path("uploads/<str:upload_id>/", guarded(uploads.upload_answer), name="upload-answer"),
+    path("uploads/<str:upload_id>/fragment", guarded(uploads.upload_fragment), name="upload-fragment"),
+    path("uploads/<str:upload_id>/diagnosis.json", guarded(uploads.upload_document), name="upload-document"),
+    path("account/", guarded(account.account), name="account"),
+    path("account/tokens/<int:token_id>/revoke", guarded(account.revoke_token), name="token-revoke"),
+    path("account/password/", account.password, name="password"),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("", include((pages, "dashboard"))),
+]

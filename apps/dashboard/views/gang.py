@@ -1,0 +1,184 @@
+"""One gang: the answer word for word, what it rests on, how it came about, and the files to check it with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_safe
+
+from apps.accounts.scope import Scope
+from apps.clusters.choices import Freshness
+from apps.clusters.selectors import freshness_state
+from apps.dashboard import gang_page, numbers, stages
+from apps.dashboard.figures import DomainRow, domain_figure, figure_json, reason_figure
+from apps.dashboard.links import absolute, gang_url
+from apps.dashboard.marks import STALE, reason_of
+from apps.dashboard.shell import etag_of, fragment, page, scope_for
+from apps.diagnosis.models import ExplanationRecord
+from apps.diagnosis.selectors import document_text, explanation_at, explanation_get, timeline_list
+from apps.diagnosis.services.downloads import dump_name, snapshot_dump
+from apps.errors import ApplicationError
+from apps.inventory.selectors import domain_list, topology_list
+from apps.workloads.models import Gang
+from apps.workloads.selectors import gang_by_name, gang_get, pod_list
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request for a gang; ``at`` pins it to a moment in the past."""
+
+    scope: Scope
+    gang: Gang
+    record: ExplanationRecord | None
+    at: datetime | None
+    now: datetime
+
+    @property
+    def is_stale(self) -> bool:
+        state = freshness_state(cluster=self.gang.cluster, now=self.now)
+        return self.at is None and state in {Freshness.STALE, Freshness.BLIND, Freshness.REMOVED}
+
+    @property
+    def etag(self) -> str:
+        record = (self.record.pk, self.record.snapshot.digest) if self.record else None
+        gang = (self.gang.fingerprint, self.gang.gone_at, self.gang.pods_placed, self.gang.last_seen_at)
+        return etag_of(self.gang.pk, record, gang, self.gang.cluster.read_as_of, self.is_stale, self.at)
+
+
+def ask_of(request: HttpRequest, cluster: str, namespace: str, name: str) -> Ask:
+    """Find the gang by uid where the address has one, else by name; 404 where it is not there or not visible."""
+    scope, now = scope_for(request), timezone.now()
+    uid = request.GET.get("uid", "")
+    try:
+        if uid:
+            gang = gang_get(scope=scope, public_id=f"{cluster}~{uid}")
+        else:
+            gang = gang_by_name(scope=scope, cluster=cluster, namespace=namespace, name=name)
+    except Gang.DoesNotExist as error:
+        raise Http404(f"No gang {namespace}/{name} in cluster {cluster} is visible to you") from error
+    at = numbers.parse_time(request.GET.get("at"))
+    record = explanation_at(gang=gang, moment=at) if at else explanation_get(gang=gang)
+    return Ask(scope, gang, record, at, now)
+
+
+def gang_context(request: HttpRequest, ask: Ask) -> dict[str, Any]:
+    gang, record = ask.gang, ask.record
+    timeline = list(timeline_list(gang=gang))
+    context: dict[str, Any] = {
+        "gang": gang,
+        "record": record,
+        "now": ask.now,
+        "scope": ask.scope,
+        "is_stale": ask.is_stale,
+        "pinned_at": ask.at,
+        "live_url": gang_url(gang),
+        "etag_gang": ask.etag,
+        "fragment_url": gang_url(gang, name="gang-fragment"),
+        "members": gang_page.member_groups(pod_list(gang=gang)),
+        "timeline": timeline[::-1],
+        "timeline_figure": figure_json(reason_figure(gang_page.reason_rows(timeline), now=gang.gone_at or ask.now)),
+    }
+    if record is not None:
+        context.update(document_context(request, ask, record))
+    return context
+
+
+def document_context(request: HttpRequest, ask: Ask, record: ExplanationRecord) -> dict[str, Any]:
+    gang, document = ask.gang, json.loads(document_text(record=record, scope=ask.scope))
+    need = gang_page.needed_gpus(document, gang)
+    level, rows = domains_of(ask, document)
+    return {
+        "document": document,
+        "panels": gang_page.panels(document, cluster=gang.cluster.name, scope=ask.scope),
+        "reason": reason_of(document["code"]),
+        "certainty": STALE if ask.is_stale else document["certainty"],
+        "ladder": stages.ladder(document),
+        "since": numbers.parse_time(document["waiting_since"]),
+        "scheduler_at": numbers.parse_time(document["scheduler"]["at"]),
+        "as_of": numbers.parse_time(document["as_of"]),
+        "member_marks": gang_page.member_marks(document["members"]),
+        "command": gang_page.command(gang, dump_name(snapshot=record.snapshot)),
+        "snapshot_url": with_moment(gang_url(gang, name="gang-snapshot"), ask.at) if ask.scope.sees_all else "",
+        "explanation_url": with_moment(gang_url(gang, name="gang-explanation"), ask.at),
+        "curl": explanation_curl(request, gang),
+        "need": need,
+        "level": level,
+        "domains": sorted(rows, key=lambda row: (-row.free, -row.gpus, row.name)),
+        "domain_figure": figure_json(domain_figure(rows, need=need)) if rows and need else None,
+    }
+
+
+def domains_of(ask: Ask, document: dict[str, Any]) -> tuple[str, list[DomainRow]]:
+    """Return the level and the domains that the gang is held against: its required one, else the broadest."""
+    gang, cluster = ask.gang, ask.gang.cluster.name
+    topologies = list(topology_list(scope=ask.scope, cluster=cluster))
+    topology = next((row for row in topologies if row.name == gang.topology), topologies[0] if topologies else None)
+    if topology is None or not topology.levels:
+        return "", []
+    labels = [str(level["label"]) for level in topology.levels]
+    aliases = {str(level.get("alias") or ""): str(level["label"]) for level in topology.levels}
+    wanted = aliases.get(gang.required_level, gang.required_level)
+    label = wanted if wanted in labels else labels[0]
+    domains = domain_list(scope=ask.scope, cluster=cluster, topology=topology.name, label=label)
+    subject = str(document["binding"][0]["scope"]) if document["binding"] else ""
+    return label, gang_page.domain_rows(domains, subject)
+
+
+def with_moment(url: str, at: datetime | None) -> str:
+    """Keep a pinned moment in an address that has a query already."""
+    return f"{url}&{urlencode({'at': numbers.iso(at)})}" if at else url
+
+
+def explanation_curl(request: HttpRequest, gang: Gang) -> str:
+    address = absolute(request, f"/api/v1/gangs/{gang.public_id}/explanation")
+    return f"curl -H \"Authorization: Bearer $GANGDASH_TOKEN\" '{address}'"
+
+
+@require_safe
+def gang_detail(request: HttpRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
+    """Draw the page of one gang, now or at a moment in the past."""
+    ask = ask_of(request, cluster, namespace, name)
+    context = gang_context(request, ask)
+    return page(request, "dashboard/gang.html", context, scope=ask.scope, name="gang", cluster=cluster)
+
+
+@require_safe
+def gang_fragment(request: HttpRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
+    """Answer with all parts of the page; the script puts in those that changed."""
+    ask = ask_of(request, cluster, namespace, name)
+    return fragment(request, "dashboard/_gang.html", lambda: gang_context(request, ask), etag=ask.etag)
+
+
+@require_safe
+def gang_explanation(request: HttpRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
+    """Hand out the explanation document as it was stored."""
+    ask = ask_of(request, cluster, namespace, name)
+    if ask.record is None:
+        raise Http404("This gang has no explanation of that moment")
+    return HttpResponse(document_text(record=ask.record, scope=ask.scope), content_type="application/json")
+
+
+@require_safe
+def gang_snapshot(request: HttpRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
+    """Hand out the dump of the moment that the answer is about; it holds the whole cluster, so not for everyone."""
+    ask = ask_of(request, cluster, namespace, name)
+    if not ask.scope.sees_all:
+        raise PermissionDenied("A snapshot holds every namespace; your role shows you some of them")
+    if ask.record is None:
+        raise Http404("This gang has no explanation of that moment")
+    try:
+        content = snapshot_dump(snapshot=ask.record.snapshot)
+    except ApplicationError as error:
+        raise Http404(error.detail) from error
+    response = HttpResponse(content, content_type="application/gzip")
+    file_name = dump_name(snapshot=ask.record.snapshot)
+    response["Content-Disposition"] = content_disposition_header(as_attachment=True, filename=file_name) or ""
+    return response

@@ -1,0 +1,256 @@
+"""The first page: what waits, why, since when, and who can act; its fragments and its exports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from apps.accounts.scope import Scope
+from apps.clusters.selectors import ClusterFreshness, freshness_list
+from apps.dashboard import filters, marks, triage
+from apps.dashboard.export import Column, csv_response, json_response
+from apps.dashboard.figures import edge_labels, figure_json, totals, waiting_figure
+from apps.dashboard.links import absolute
+from apps.dashboard.shell import etag_of, fragment, page, scope_for, strip_etag
+from apps.diagnosis.selectors import (
+    WaitingSeries,
+    change_list,
+    document_text,
+    explanation_current_list,
+    waiting_series,
+)
+from apps.inventory.selectors import GpuTotals, gpu_totals
+from apps.workloads.choices import GangState
+from apps.workloads.models import Gang
+from apps.workloads.selectors import cause_groups, filter_choices, waiting_totals, who_tiles
+
+CHANGES_SHOWN = 8
+CHANGES_SPAN = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request to the triage page: who asks for which view, and how old the answer may be."""
+
+    scope: Scope
+    view: filters.ListView
+    fresh: tuple[ClusterFreshness, ...]
+    now: datetime
+
+    @property
+    def etag(self) -> str:
+        """Return a tag that changes when a reading or an analysis could have changed the page."""
+        mine = "all" if self.scope.sees_all else sorted(self.scope.namespaces)
+        return etag_of(strip_etag(list(self.fresh)), self.view.query(), mine)
+
+
+def ask_of(request: HttpRequest) -> Ask:
+    scope, view = scope_for(request), filters.parse(request.GET)
+    fresh = freshness_list(scope=scope, cluster=view.cluster)
+    return Ask(scope, view, tuple(fresh), timezone.now())
+
+
+def summary_context(ask: Ask, found: Sequence[triage.Group]) -> dict[str, Any]:
+    """Return headline, capacity and tiles. Tiles ignore the who filter: they are where it is changed."""
+    gpus = gpu_totals(scope=ask.scope, cluster=ask.view.cluster)
+    waiting = waiting_totals(scope=ask.scope, view=replace(ask.view.without("who").filter, state=()))
+    urls = {
+        who: (ask.view.without("who", who) if who in ask.view.filter.who else ask.view.with_value("who", who)).query()
+        or "?"
+        for who in marks.WHO
+    }
+    found_tiles = who_tiles(scope=ask.scope, view=ask.view.without("who").filter)
+    return {
+        "headline": triage.headline(waiting, gpus, found),
+        "waiting": waiting,
+        "gpus": gpus,
+        "tiles": triage.tiles(found_tiles, urls, ask.view.filter.who),
+        "partial": triage.partial_words(ask.scope),
+        "view": ask.view,
+        "etag_summary": ask.etag,
+    }
+
+
+def documents_of(gangs: Sequence[Gang], scope: Scope) -> dict[int, dict[str, Any]]:
+    """Return what is said of each gang now, as the reader may see it; one query."""
+    documents: dict[int, dict[str, Any]] = {}
+    by_key = {gang.pk: gang for gang in gangs}
+    for key, record in explanation_current_list(gangs=gangs).items():
+        # The gang is at hand with its cluster; asking for it again would be a query per row.
+        record.gang = by_key[key]
+        documents[key] = json.loads(document_text(record=record, scope=scope))
+    return documents
+
+
+def list_groups(ask: Ask) -> list[triage.Group]:
+    """Return every waiting gang of the view, grouped and sorted; two queries."""
+    causes = cause_groups(scope=ask.scope, view=ask.view.filter)
+    documents = documents_of([gang for cause in causes for gang in cause.gangs], ask.scope)
+    return triage.groups(causes, documents, now=ask.now, sort=ask.view.sort, is_grouped=ask.view.is_grouped)
+
+
+def list_context(request: HttpRequest, ask: Ask, found: Sequence[triage.Group]) -> dict[str, Any]:
+    groups, left_out = triage.drawn(found)
+    signatures = [(row.gang.pk, row.signature) for group in found for row in group.rows]
+    view = ask.view
+    return {
+        "groups": groups,
+        "left_out": left_out,
+        "row_count": len(signatures),
+        "view": view,
+        "chips": filters.chips(view),
+        "sort_word": filters.SORTS[view.sort],
+        "sorts": {name: replace(view, sort=name).query() or "?" for name in filters.SORTS},
+        "group_url": replace(view, is_grouped=not view.is_grouped).query() or "?",
+        "clear_url": view.cleared().query() or "?",
+        "has_cluster": bool(ask.fresh),
+        "is_first_read": bool(ask.fresh) and all(row.cluster.diagnosed_as_of is None for row in ask.fresh),
+        "fresh": ask.fresh,
+        "curl": curl(request, view),
+        "etag_list": etag_of(view.query(), signatures, [row.state for row in ask.fresh]),
+    }
+
+
+def curl(request: HttpRequest, view: filters.ListView) -> str:
+    """Return the list as a command: the same filters over REST."""
+    query = replace(view, is_grouped=True, sort=filters.DEFAULT_SORT, hours=filters.DEFAULT_HOURS)
+    pairs = query.with_value("state", GangState.WAITS).query()
+    return f"curl -H \"Authorization: Bearer $GANGDASH_TOKEN\" '{absolute(request, '/api/v1/gangs' + pairs)}'"
+
+
+def chart_context(ask: Ask, gpus: GpuTotals) -> dict[str, Any]:
+    """Return the chart of waiting GPUs with its edge labels and its table; two or three queries."""
+    since = ask.now - timedelta(hours=ask.view.hours)
+    series = waiting_series(scope=ask.scope, since=since, until=ask.now, cluster=ask.view.cluster)
+    figure = waiting_figure(series, cluster_gpus=gpus.total)
+    labels = edge_labels(series, gpus.total)
+    return {
+        "series": series,
+        "figure": figure_json(figure),
+        "edge": labels,
+        "chart_words": chart_words(series, labels),
+        "chart_rows": chart_rows(series),
+        "chart_hours": ask.view.hours,
+        "ranges": [
+            (word, replace(ask.view, hours=hours).query() or "?", hours == ask.view.hours)
+            for hours, word in filters.RANGES.items()
+        ],
+        "view": ask.view,
+        "etag_chart": chart_etag(ask),
+    }
+
+
+def chart_etag(ask: Ask) -> str:
+    """Return a tag that also changes each minute, as the chart's right edge is now."""
+    return etag_of(ask.etag, ask.now.strftime("%Y-%m-%dT%H:%M"))
+
+
+def chart_words(series: WaitingSeries, labels: Sequence[Any]) -> str:
+    """Say the newest values of the chart in words."""
+    parts = ", ".join(f"{marks.verdict_mark(label.verdict).word} {label.gpus:g}" for label in labels)
+    return f"Waiting GPUs by verdict. Now {totals(series)[-1]:g}{': ' + parts if parts else ''}."
+
+
+def chart_rows(series: WaitingSeries) -> list[tuple[datetime, list[float], float]]:
+    """Return the table below the chart, newest first: time, one value per verdict, the total."""
+    verdicts = [verdict for verdict in marks.VERDICTS if verdict in series.verdicts]
+    sums = totals(series)
+    rows = [
+        (moment, [series.verdicts[verdict][at] for verdict in verdicts], sums[at])
+        for at, moment in enumerate(series.times)
+    ]
+    return rows[::-1][:200]
+
+
+def changes_context(ask: Ask) -> dict[str, Any]:
+    changes = change_list(scope=ask.scope, since=ask.now - CHANGES_SPAN, cluster=ask.view.cluster)
+    return {"changes": changes[:CHANGES_SHOWN], "view": ask.view, "etag_changes": ask.etag}
+
+
+@require_safe
+def triage_page(request: HttpRequest) -> HttpResponse:
+    """Draw the whole page."""
+    ask = ask_of(request)
+    found = list_groups(ask)
+    summary = summary_context(ask, found)
+    context = {
+        **summary,
+        **chart_context(ask, summary["gpus"]),
+        **changes_context(ask),
+        **list_context(request, ask, found),
+        "menus": filters.menus(ask.view, filter_choices(scope=ask.scope)),
+    }
+    return page(request, "dashboard/triage.html", context, scope=ask.scope, name="triage", cluster=ask.view.cluster)
+
+
+@require_safe
+def summary_fragment(request: HttpRequest) -> HttpResponse:
+    ask = ask_of(request)
+    return fragment(
+        request, "dashboard/_triage_summary.html", lambda: summary_context(ask, list_groups(ask)), etag=ask.etag
+    )
+
+
+@require_safe
+def list_fragment(request: HttpRequest) -> HttpResponse:
+    """Answer with the whole list; the script puts changed cells in place and counts rows that would move."""
+    ask = ask_of(request)
+    context = list_context(request, ask, list_groups(ask))
+    return fragment(request, "dashboard/_triage_list.html", lambda: context, etag=context["etag_list"])
+
+
+@require_safe
+def chart_fragment(request: HttpRequest) -> HttpResponse:
+    ask = ask_of(request)
+    return fragment(
+        request,
+        "dashboard/_waiting_chart.html",
+        lambda: chart_context(ask, gpu_totals(scope=ask.scope, cluster=ask.view.cluster)),
+        etag=chart_etag(ask),
+    )
+
+
+@require_safe
+def changes_fragment(request: HttpRequest) -> HttpResponse:
+    ask = ask_of(request)
+    return fragment(request, "dashboard/_changes.html", lambda: changes_context(ask), etag=ask.etag)
+
+
+COLUMNS: Sequence[Column[triage.Row]] = (
+    Column("cluster", lambda row: row.gang.cluster.name),
+    Column("namespace", lambda row: row.gang.namespace),
+    Column("name", lambda row: row.gang.name),
+    Column("kind", lambda row: row.gang.kind),
+    Column("uid", lambda row: row.gang.uid),
+    Column("queue", lambda row: row.gang.queue),
+    Column("verdict", lambda row: row.gang.verdict),
+    Column("code", lambda row: row.gang.code),
+    Column("who", lambda row: row.gang.who),
+    Column("certainty", lambda row: row.gang.certainty),
+    Column("sentence", lambda row: row.sentence),
+    Column("subject", lambda row: row.gang.subject),
+    Column("pods_waiting", lambda row: row.gang.pods_waiting),
+    Column("gpus_waiting", lambda row: row.gang.gpus_waiting),
+    Column("waiting_since", lambda row: row.gang.waiting_since),
+    Column("gpu_hours", lambda row: round(row.gpu_hours, 2)),
+    Column("cheapest_fix", lambda row: row.fix),
+    Column("diagnosed_as_of", lambda row: row.gang.diagnosed_as_of),
+)
+
+
+@require_safe
+def export(request: HttpRequest, form: str) -> HttpResponse:
+    """Hand out the list as CSV or JSON, with the moment it is true for and the filters it was made with."""
+    ask = ask_of(request)
+    rows = [row for group in list_groups(ask) for row in group.rows]
+    read = [row.cluster.read_as_of for row in ask.fresh if row.cluster.read_as_of]
+    as_of = min(read, default=None)
+    respond = csv_response if form == "csv" else json_response
+    return respond("waiting-gangs", COLUMNS, rows, as_of=as_of, view=ask.view.query().lstrip("?"))
