@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gangdash.engine.actions.heap import Heap
-from gangdash.engine.rules.queue_order import Contender, comes_first
+from gangdash.engine.rules.queue_order import Contender, comes_first, lost_amounts
 from gangdash.engine.session import JobState, QueueState, Session, Status
 
 DELAY_REASON = "PreemptionDelayNotElapsed"
@@ -112,7 +112,8 @@ class JobsByQueue:
             assert leaf.children is not None
             leaf = leaf.children.peek()
         if self._victims:
-            return Contender(node.queue, None, (*self._taken[leaf.queue.name], leaf.jobs.peek()))
+            victims = [*self._taken[leaf.queue.name], leaf.jobs.peek()]
+            return Contender(node.queue, None, lost_amounts(self._session, victims))
         return Contender(node.queue, leaf.jobs.peek())
 
     # The tree

@@ -6,6 +6,7 @@ millicores, memory in megabytes of 10^6 bytes and gpu in GPUs, as the API has th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gangdash.engine.model.meta import Condition, Meta
@@ -34,6 +35,8 @@ class Queue:
     preempt_min_runtime: float | None = None
     reclaim_min_runtime: float | None = None
     conditions: tuple[Condition, ...] = ()
+    reported: Mapping[str, int] | None = None
+    """status.allocated in scheduler units, ``None`` when the status does not say."""
 
     @property
     def name(self) -> str:

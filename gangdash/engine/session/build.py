@@ -250,7 +250,7 @@ class _Builder:
             if not in_pool(podgroup.meta, self.params) or is_backed_off(podgroup, self.params):
                 continue
             job = JobState(podgroup, sub_group_tree(podgroup, aliases), self.session.layout.zeros())
-            self._rank(job, priorities, default)
+            self._rank(job, self._priority(job, members[job.key], priorities, default))
             self._stamp(job)
             self.session.jobs[job.key] = job
         for job in self.session.jobs.values():
@@ -262,12 +262,19 @@ class _Builder:
         defaults = [cls for cls in self.snapshot.priority_classes if cls.global_default]
         return min(defaults, key=lambda cls: cls.meta.name).value if defaults else DEFAULT_PRIORITY
 
-    def _rank(self, job: JobState, priorities: Mapping[str, int], default: int) -> None:
+    def _priority(self, job: JobState, tasks: list[TaskState], priorities: Mapping[str, int], default: int) -> int:
+        """Return the value of the gang's class; where classes could not be read, what its pods were admitted with."""
+        value = priorities.get(job.podgroup.priority_class_name)
+        if value is None and not self.snapshot.was_read("PriorityClass"):
+            value = max((task.pod.priority for task in tasks if task.pod.priority is not None), default=None)
+        return default if value is None else value
+
+    def _rank(self, job: JobState, priority: int) -> None:
         podgroup = job.podgroup
         if podgroup.queue not in self.session.queues:
             job.add_error(UNKNOWN_QUEUE, f"Queue '{podgroup.queue}' does not exist")
             return
-        job.priority = priorities.get(podgroup.priority_class_name, default)
+        job.priority = priority
         if podgroup.preemptibility in {"preemptible", "non-preemptible"}:
             job.is_preemptible = podgroup.preemptibility == "preemptible"
         else:
