@@ -73,7 +73,7 @@ def kept_scheduler_args(args: Iterable[str]) -> list[str]:
     """Return only the scheduler's own flags, each as ``--name=value``; a value may be the argument after its flag."""
     texts = list(args)
     kept: list[str] = []
-    for arg, following in zip(texts, [*texts[1:], ""], strict=True):
+    for arg, following in zip(texts, [*texts[1:], ""], strict=False):
         name, equals, text = arg.removeprefix("--").partition("=")
         if not arg.startswith("--") or name not in SCHEDULER_FLAGS:
             continue

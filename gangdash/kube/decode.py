@@ -100,7 +100,8 @@ def _pruned(value: Any, tree: Tree) -> Any:
     if not tree:
         return _plain(value)
     if "[]" in tree:
-        return [_pruned(v, tree["[]"]) for v in value] if isinstance(value, list) else None
+        items = value if isinstance(value, list) else ()
+        return [kept for item in items if (kept := _pruned(item, tree["[]"])) is not None]
     if not isinstance(value, dict):
         return None
     wanted = dict.fromkeys(value, tree["*"]) if "*" in tree else tree
@@ -120,7 +121,8 @@ def _plain(value: Any) -> Any:
 def _keep_scheduler_args(deployment: dict[str, Any]) -> None:
     template = deployment.get("spec", {}).get("template", {}).get("spec", {})
     for container in template.get("containers", ()):
-        kept = kept_scheduler_args(a for a in container.pop("args", ()) if isinstance(a, str))
+        args = container.pop("args", ())
+        kept = kept_scheduler_args(a for a in args if isinstance(a, str)) if isinstance(args, list) else []
         if kept:
             container["args"] = kept
 

@@ -56,6 +56,6 @@ def dump(*items: Object, **keys: Any) -> Object:
     return {"apiVersion": "v1", "kind": "List", "asOf": NOW, "items": list(items), **keys}
 
 
-def scheduler_snapshot(**objects: list[Object]) -> Object:
+def scheduler_snapshot(**objects: list[Object] | None) -> Object:
     return {"config": {"actions": "allocate"}, "schedulerParams": {"schedulerName": "kai-scheduler"},
             "rawObjects": objects, "case": {"now": NOW}}  # fmt: skip

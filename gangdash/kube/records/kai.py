@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gangdash.kube.allowed import SCHEDULER_FLAGS
 from gangdash.kube.records.base import Amounts, Condition, Int, Part, Record, Time
 from gangdash.kube.yaml import YamlError, load
 
@@ -267,6 +268,9 @@ class ShardSpec(Part):
     scenario_search_budgets: SearchBudgets | None = None
     plugins: dict[str, Override] | None = None
     actions: dict[str, Override] | None = None
+
+    def __post_init__(self) -> None:
+        self.args = {k: v for k, v in (self.args or {}).items() if k in SCHEDULER_FLAGS} or None
 
 
 class SchedulingShard(Record):
