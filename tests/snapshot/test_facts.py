@@ -66,6 +66,19 @@ def test_absent_queue_numbers_stay_absent(spec: Any, has_resources: bool, gpu: A
     assert (queue.gpu and (queue.gpu.quota, queue.gpu.limit, queue.gpu.over_quota_weight)) == gpu
 
 
+@pytest.mark.parametrize(
+    "status,reported",
+    [
+        (None, None),
+        ({}, {}),
+        ({"requested": {"cpu": "1"}}, {}),
+        ({"allocated": {"nvidia.com/gpu": "3"}}, {"nvidia.com/gpu": 3}),
+    ],
+)
+def test_queue_status_says_nothing_or_zero_or_a_number(status: Any, reported: Any) -> None:
+    assert _snapshot(raw.queue("q") | {"status": status}).queues[0].reported == reported
+
+
 def test_queue_conditions_and_runtimes() -> None:
     queue = _snapshot(raw.queue("q", displayName="Team Q", preemptMinRuntime="5m", reclaimMinRuntime="-1s")).queues[0]
 
@@ -218,8 +231,9 @@ def test_storage() -> None:
     claim = raw.thing("v1", "PersistentVolumeClaim", "c", "team", spec={"resources": {"requests": {"storage": "10Gi"}}},
                       status={"phase": "Pending"})  # fmt: skip
     terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
-    volume = raw.thing("v1", "PersistentVolume", "v", spec={"capacity": {"storage": "1Gi"},
-                       "nodeAffinity": {"required": terms}, "claimRef": {"namespace": "team", "name": "c", "uid": "u"}})  # fmt: skip
+    owner = {"namespace": "team", "name": "c", "uid": "u"}
+    spec = {"capacity": {"storage": "1Gi"}, "nodeAffinity": {"required": terms}, "claimRef": owner}
+    volume = raw.thing("v1", "PersistentVolume", "v", spec=spec)
     topologies = [{"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}]
     storage_class = raw.thing("storage.k8s.io/v1", "StorageClass", "s", provisioner="p", allowedTopologies=topologies,
                               volumeBindingMode="WaitForFirstConsumer")  # fmt: skip

@@ -116,6 +116,9 @@ class QueueSpec(Part):
 
 
 class QueueStatus(Part):
+    """``allocated`` is absent, not zero, while nothing is there."""
+
+    allocated: Amounts | None = None
     conditions: tuple[Condition, ...] | None = None
 
 

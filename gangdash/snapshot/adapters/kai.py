@@ -89,7 +89,7 @@ def _queue_details(record: kai.ReasonDetails | None) -> model.QueueDetails | Non
 
 
 def queue(record: kai.Queue) -> Queue:
-    spec = record.spec or kai.QueueSpec()
+    spec, status = record.spec or kai.QueueSpec(), record.status
     resources = spec.resources or kai.QueueResources()
     return Queue(
         meta=meta(record.metadata),
@@ -102,7 +102,8 @@ def queue(record: kai.Queue) -> Queue:
         priority=spec.priority,
         preempt_min_runtime=seconds(spec.preempt_min_runtime, "spec.preemptMinRuntime"),
         reclaim_min_runtime=seconds(spec.reclaim_min_runtime, "spec.reclaimMinRuntime"),
-        conditions=conditions(record.status.conditions if record.status else None),
+        conditions=conditions(status.conditions if status else None),
+        reported=amounts(status.allocated, "status.allocated") if status else None,
     )
 
 
