@@ -32,7 +32,7 @@ DEFAULT_PORT = 8000
 GRACE_SECONDS = 10.0
 # A terminal or a wrapper may deliver one request twice; only a later signal is an impatient user.
 SAME_REQUEST_SECONDS = 1.0
-FIRST_PAGE_SECONDS = 60.0
+START_SECONDS = 60.0
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -189,7 +189,7 @@ class Supervisor:
         """Start, serve until asked to stop or until something dies too often, and return the exit code."""
         try:
             password_line = self._start()
-            self._wait_for_first_page()
+            self._wait(self._page_answers, "no page answers")
             say(self._ready_line(password_line), sys.stdout)
             self._watch(until=None)
         except StopRequestedError:
@@ -209,6 +209,8 @@ class Supervisor:
         login = self._prepare()
         python = sys.executable
         self._add("web", [python, "-m", "gunicorn", *self._web_options()], handles=[self.listener.fileno()])
+        if self.options.demo:
+            self._wait(self.demo_kubeconfig.exists, "the demo cluster does not start")
         worker = [python, "-m", "celery", "--quiet", "-A", "gangdash.celery", "worker", "--loglevel", "WARNING"]
         worker += ["-P", "prefork", "--without-gossip", "--without-mingle", "--without-heartbeat"]
         beat = ["-B", "-s", str(self.options.state_dir / "beat-schedule")]
@@ -253,16 +255,14 @@ class Supervisor:
             raise UpError("\ngangdash: ".join(said) or "the database could not be prepared")
         return describe_login(said[-1])
 
-    def _wait_for_first_page(self) -> None:
-        deadline = time.monotonic() + FIRST_PAGE_SECONDS
-        self._watch(until=lambda: self._page_answers() or time.monotonic() > deadline)
+    def _wait(self, condition: Callable[[], bool], complaint: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        self._watch(until=lambda: condition() or time.monotonic() > deadline)
         if time.monotonic() > deadline:
-            raise UpError(f"no page after {FIRST_PAGE_SECONDS:.0f} s; the lines above say why")
+            raise UpError(f"{complaint} in {START_SECONDS:.0f} s; the lines above say why")
 
     def _page_answers(self) -> bool:
         """Tell whether the first page is there; an error page will not get better by asking again."""
-        if self.options.demo and not self.demo_kubeconfig.exists():
-            return False
         connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
         try:
             connection.request("GET", "/")
