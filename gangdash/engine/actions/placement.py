@@ -8,7 +8,7 @@ framework/session.go (KAI d5bc503a).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gangdash.engine.rules.choice import choices_of
 from gangdash.engine.rules.gpu_sharing import choose_groups
@@ -100,14 +100,20 @@ class _Attempt:
             self._statement.rollback(checkpoint)
         return False
 
-    def _node_sets(self, member: SubGroup, tasks: Sequence[TaskState], nodes: list[NodeState]) -> list[list[NodeState]]:
+    def _node_sets(
+        self, member: SubGroup, tasks: Sequence[TaskState], nodes: list[NodeState]
+    ) -> Iterable[list[NodeState]]:
+        """Return what the rules leave of a node set, each rule narrowing what the one before it gave."""
+        subsets = self._session.hooks.subset_nodes
+        if len(subsets) == 1:
+            return subsets[0](self._job, member, tasks, nodes) or ()
         sets = [nodes]
-        for subset in self._session.hooks.subset_nodes:
+        for subset in subsets:
             narrower: list[list[NodeState]] = []
             for node_set in sets:
                 found = subset(self._job, member, tasks, node_set)
                 if found is None:
-                    return []
+                    return ()
                 narrower.extend(found)
             sets = narrower
         return sets

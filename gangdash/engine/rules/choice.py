@@ -12,7 +12,7 @@ from bisect import bisect_left
 from itertools import groupby
 from typing import NamedTuple
 
-from gangdash.engine.rules.matching import host_ports
+from gangdash.engine.rules.matching import host_ports, pins_node_names
 from gangdash.engine.rules.resource_fit import shortages
 from gangdash.engine.rules.scoring import Placement, StateScorer
 from gangdash.engine.rules.topology import Topologies
@@ -60,6 +60,7 @@ class Choices:
                 or pod.volumes.claims
                 or pod.volumes.ephemeral
                 or host_ports(pod)
+                or pins_node_names(pod)
                 or any(tells_apart(task) for tells_apart in self._session.hooks.tells_apart)
             )
         return known

@@ -9,17 +9,14 @@ not looked at here. Mirrors plugins/topology/job_filtering.go and node_scoring.g
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gangdash.engine.model.podgroup import TopologyConstraint
 from gangdash.engine.rules import humanize
 from gangdash.engine.rules.topology_tree import (
-    NOT_COUNTED,
     ROOT,
     Domain,
     Tree,
-    fill_free,
-    fill_room,
     is_homogeneous,
     sort_tree,
     tightness,
@@ -30,6 +27,7 @@ from gangdash.engine.session import (
     DEFAULT_POD_SET,
     GPU,
     MEMORY,
+    PODS,
     GangError,
     JobState,
     NodeState,
@@ -60,8 +58,7 @@ class Topologies:
     """The trees of a session and, per attempt, how well nodes suit a preferred level."""
 
     def __init__(self, session: Session) -> None:
-        nodes = list(session.nodes.values())
-        self.trees = {topology.name: Tree(topology, nodes, session) for topology in session.snapshot.topologies}
+        self.trees = {topology.name: Tree(topology, session) for topology in session.snapshot.topologies}
         self._scores: dict[str, dict[str, float]] = {}
         """Node scores by name of the subgroup whose preferred level they come from."""
 
@@ -93,7 +90,7 @@ class Topologies:
 
     def subset_nodes(
         self, job: JobState, member: SubGroup, tasks: Sequence[TaskState], nodes: list[NodeState]
-    ) -> list[list[NodeState]] | None:
+    ) -> Iterable[list[NodeState]] | None:
         """Return the node sets to try for a subgroup's tasks, noting on the gang why there are none."""
         constraint = member.constraint
         if constraint is None or not constraint.topology:
@@ -101,55 +98,66 @@ class Topologies:
         tree = self.trees.get(constraint.topology)
         if tree is None:
             job.add_error(SCHEDULING_ERRORS, f"Requested topology {constraint.topology} does not exist")
-            return []
+            return ()
         if not tasks:
             return [nodes]
-        usable = [node for node in nodes if node.name in tree.root.nodes]
+        usable = tree.usable(nodes)
         start = tree.common_domain(usable, constraint.preferred_level)
         if start is None:
             return None
-        return self._candidates(_Question(job, member, constraint, tree, tasks), start, usable)
-
-    def _candidates(self, question: _Question, start: Domain, usable: list[NodeState]) -> list[list[NodeState]] | None:
-        question.fill(start)
-        if question.shortage(start) is not None:
-            where = "the cluster" if start is question.tree.root else start.id
+        tree.refresh()
+        question = _Question(job, member, tree, tasks, start)
+        if not question.fits(start):
+            where = "the cluster" if start is tree.root else start.id
             text = f": not enough resources in {where} to allocate the job"
-            question.job.add_error(SCHEDULING_ERRORS, question.unmet + text)
-            return []
-        constraint = question.constraint
-        deepest = constraint.preferred_level or constraint.required_level
-        sort_tree(start, question.asked, deepest, question.tree.backed)
+            job.add_error(SCHEDULING_ERRORS, question.unmet + text)
+            return ()
+        sort_tree(start, question.asked, constraint.preferred_level or constraint.required_level)
         if constraint.preferred_level:
-            self._scores[question.member.name] = _node_scores(start, constraint.preferred_level)
+            self._scores[member.name] = _node_scores(start, constraint.preferred_level)
         domains = question.fitting_domains()
-        if domains is None:
-            return None
-        names = {node.name for node in usable}
-        return [[node for node in domain.nodes.values() if node.name in names] for domain in domains]
+        return None if domains is None else (tree.nodes_of(domain, usable) for domain in domains)
 
 
 class _Question:
-    """One search for the candidate domains of a subgroup's tasks."""
+    """One search for the candidate domains of a subgroup's tasks.
+
+    A domain outside of the one where the search starts counts as having nothing, as in the scheduler.
+    """
 
     def __init__(
-        self, job: JobState, member: SubGroup, constraint: TopologyConstraint, tree: Tree, tasks: Sequence[TaskState]
+        self,
+        job: JobState,
+        member: SubGroup,
+        tree: Tree,
+        tasks: Sequence[TaskState],
+        start: Domain,
     ) -> None:
         self.job = job
         self.member = member
-        self.constraint = constraint
+        self.constraint = member.constraint or TopologyConstraint()
         self.tree = tree
         self.tasks = tasks
-        self.asked: Vector = tasks[0].request
+        self.start = start
+        self.sum: Vector = tasks[0].request
         for task in tasks[1:]:
-            self.asked = added(self.asked, task.request)
+            self.sum = added(self.sum, task.request)
+        self.asked = [
+            (slot, need) for slot, need in enumerate(self.sum) if need > 0 and slot != PODS and slot not in tree.backed
+        ]
+        """What decides by its sum: every resource asked for but the number of pods and claimed devices."""
+        self._rooms: Sequence[int] | None = None
+        if is_homogeneous(tasks):
+            largest = [max(amounts) for amounts in zip(*(task.request for task in tasks), strict=True)]
+            self._rooms = tree.rooms(largest, len(tasks))
 
-    def fill(self, start: Domain) -> None:
-        self.tree.reset()
-        fill_free(start)
-        if is_homogeneous(self.tasks):
-            largest = [max(amounts) for amounts in zip(*(task.request for task in self.tasks), strict=True)]
-            fill_room(start, largest, len(self.tasks), self.tree.backed)
+    def fits(self, domain: Domain) -> bool:
+        """Whether the domain has room for the tasks by their number, or where they differ by their sum."""
+        if not self.start.holds(domain):
+            return not self.asked
+        if self._rooms is not None:
+            return self._rooms[domain.index] >= len(self.tasks)
+        return tightness(self.asked, domain.free) <= 1
 
     @property
     def unmet(self) -> str:
@@ -159,21 +167,16 @@ class _Question:
         level = self.constraint.required_level
         return f"topology {self.tree.name}, requirement {level} couldn't be satisfied for {subject}"
 
-    def shortage(self, domain: Domain) -> GangError | None:
-        """Return why the tasks do not fit the domain by their sum or number."""
-        if domain.room != NOT_COUNTED:
-            if domain.room >= len(self.tasks):
-                return None
-            text = f"node-group {domain.id} can allocate only {domain.room} of {len(self.tasks)} required pods"
+    def shortage(self, domain: Domain) -> GangError:
+        """Return why the tasks do not fit the domain."""
+        inside = self.start.holds(domain)
+        if inside and self._rooms is not None:
+            room = self._rooms[domain.index]
+            text = f"node-group {domain.id} can allocate only {room} of {len(self.tasks)} required pods"
             return GangError(NOT_ENOUGH, (text,), domain=domain.id, sub_group=self.member.name)
-        if tightness(self.asked, domain, self.tree.backed) <= 1:
-            return None
-        return self._short_resources(domain)
-
-    def _short_resources(self, domain: Domain) -> GangError:
         short, detailed = [], []
         for slot, name in enumerate(self.tree.names):
-            asked, free = self.asked[slot], domain.free[slot]
+            asked, free = self.sum[slot], (domain.free if inside else self.tree.nothing)[slot]
             if asked > free:
                 text, detail = _short_of(domain.id, slot, name, asked, free)
                 short.append(text)
@@ -186,21 +189,13 @@ class _Question:
         if levels is None:
             return None
         allowed = self._allowed()
-        found: set[int] = set()
-        errors: list[GangError] = []
-        for level in levels:
-            for _, domain in sorted(self.tree.levels.get(level, {}).items()):
-                if allowed is not None and id(domain) not in allowed:
-                    continue
-                error = self.shortage(domain)
-                if error is None:
-                    found.add(id(domain))
-                elif level == levels[-1]:
-                    errors.append(error)
-        if not found:
-            self.job.errors.extend(errors)
+        domains = [domain for domain in self.tree.upwards(levels) if allowed is None or domain.index in allowed]
+        fitting = [domain for domain in domains if self.fits(domain)]
+        if not fitting:
+            broadest = sorted((domain for domain in domains if domain.level == levels[-1]), key=lambda d: d.id)
+            self.job.errors.extend(self.shortage(domain) for domain in broadest)
             self.job.add_error(SCHEDULING_ERRORS, self.unmet)
-        return [domain for domain in self.tree.upwards() if id(domain) in found] if found else []
+        return fitting
 
     def _relevant_levels(self) -> list[str] | None:
         """Return levels from the preferred (or required) one up to the required one, or to the root."""
@@ -220,15 +215,15 @@ class _Question:
         return levels
 
     def _allowed(self) -> set[int] | None:
-        """Return the domains (by identity) that pods running already leave open, ``None`` for all."""
+        """Return the domains (by index) that pods running already leave open, ``None`` for all."""
         required = self.constraint.required_level
         homes = self._homes()
         if not required or homes is None:
             return None
         allowed: set[int] = set()
         for domain in self.tree.levels.get(required, {}).values():
-            if not homes.isdisjoint(domain.nodes):
-                _add_subtree(domain, allowed)
+            if any(node.name in homes for node in domain.nodes):
+                allowed.update(range(domain.index, domain.last + 1))
         return allowed
 
     def _homes(self) -> set[str] | None:
@@ -245,19 +240,13 @@ def _descendants(member: SubGroup) -> list[PodSet]:
     return [member] if isinstance(member, PodSet) else list(member.descendants())
 
 
-def _add_subtree(domain: Domain, into: set[int]) -> None:
-    into.add(id(domain))
-    for child in domain.children:
-        _add_subtree(child, into)
-
-
 def _node_scores(start: Domain, level: str) -> dict[str, float]:
     """Score nodes by the place of their preferred-level domain in the sorted tree: the last one scores best."""
     domains = _at_level(start, level)
     return {
-        name: math.floor((index + 1) / len(domains) * _STEPS) * SCORE
+        node.name: math.floor((index + 1) / len(domains) * _STEPS) * SCORE
         for index, domain in enumerate(domains)
-        for name in domain.nodes
+        for node in domain.nodes
     }
 
 

@@ -6,7 +6,7 @@ enabled plugin has a say. Texts are the scheduler's; an empty text or tuple mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,7 +18,7 @@ Predicate = Callable[[TaskState, JobState, NodeState], tuple[str, ...]]
 """The reasons of the first check that refuses the task on the node, resources aside."""
 Invariant = Callable[[TaskState], str]
 """Why no eviction could ever help the task."""
-SubsetNodes = Callable[[JobState, SubGroup, Sequence[TaskState], list[NodeState]], list[list[NodeState]] | None]
+SubsetNodes = Callable[[JobState, SubGroup, Sequence[TaskState], list[NodeState]], Iterable[list[NodeState]] | None]
 """Candidate node sets in order of trial; ``None`` where the plugin fails, which nobody is told of."""
 CapacityCheck = Callable[[JobState, Sequence[TaskState]], GangError | None]
 VictimFilter = Callable[[JobState, JobState], bool]
@@ -47,6 +47,8 @@ class Hooks:
     """Every failing check of a task on a node, not only the first; for explanations."""
     tells_apart: list[Callable[[TaskState], bool]] = field(default_factory=list)
     """Whether some rule may answer differently for the task on two nodes of equal state: ports, volumes, other pods."""
+    excludes: list[Callable[[TaskState, NodeState], bool]] = field(default_factory=list)
+    """Whether labels, taints, state or shape alone keep the task off the node, whatever else happens in the cycle."""
     victim_invariants: list[Invariant] = field(default_factory=list)
     node_scorers: list[NodeScorer] = field(default_factory=list)
     gpu_scores: list[GpuScore] = field(default_factory=list)
@@ -62,5 +64,7 @@ class Hooks:
     preempt_victims: list[VictimFilter] = field(default_factory=list)
     reclaim_scenarios: list[Callable[..., bool]] = field(default_factory=list)
     preempt_scenarios: list[Callable[..., bool]] = field(default_factory=list)
+    reclaim_limits: list[Callable[..., Callable[[Sequence[TaskState]], float]]] = field(default_factory=list)
+    """For a gang and its demand: the most GPUs that a set of victims may lose by the rule."""
     solution_start: list[Callable[[], None]] = field(default_factory=list)
     """Runs before the search for the victims of one gang."""
