@@ -12,7 +12,8 @@ from bisect import bisect_left
 from itertools import groupby
 from typing import NamedTuple
 
-from gangdash.engine.rules.matching import host_ports, pins_node_names
+from gangdash.engine.model.pod import Pod
+from gangdash.engine.rules.matching import host_ports
 from gangdash.engine.rules.resource_fit import shortages
 from gangdash.engine.rules.scoring import Placement, StateScorer
 from gangdash.engine.rules.topology import Topologies
@@ -60,7 +61,7 @@ class Choices:
                 or pod.volumes.claims
                 or pod.volumes.ephemeral
                 or host_ports(pod)
-                or pins_node_names(pod)
+                or _names_nodes(pod)
                 or any(tells_apart(task) for tells_apart in self._session.hooks.tells_apart)
             )
         return known
@@ -152,6 +153,12 @@ class Choices:
 
 _TAKES = ("takes",)
 """What a group answers that takes the task; compared by identity."""
+
+
+def _names_nodes(pod: Pod) -> bool:
+    """Whether the pod's node affinity goes by names of nodes."""
+    terms = pod.affinity.node_required if pod.affinity is not None else None
+    return any(term.match_fields for term in terms or ())
 
 
 def choices_of(session: Session) -> Choices:
