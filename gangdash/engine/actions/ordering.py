@@ -8,14 +8,14 @@ input_jobs.go (KAI d5bc503a).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from gangdash.engine.actions.heap import Heap
-from gangdash.engine.rules.queue_order import Contender, comes_first, lost_amounts
-from gangdash.engine.session import JobState, QueueState, Session, Status
+from gangdash.engine.rules.queue_order import Contender, comes_first
+from gangdash.engine.session import Amounts, JobState, QueueState, Session
 
 DELAY_REASON = "PreemptionDelayNotElapsed"
 
@@ -56,7 +56,8 @@ class JobsByQueue:
         self._depth = depth
         self._roots: Heap[_Node] = Heap(self._node_before)
         self._nodes: dict[str, _Node] = {}
-        self._taken: dict[str, list[JobState]] = defaultdict(list)
+        self._lost: dict[str, Amounts] = {}
+        """What the gangs already taken from a leaf queue hold."""
 
     @property
     def is_empty(self) -> bool:
@@ -79,7 +80,7 @@ class JobsByQueue:
             node = self._top(node.children)
         job = node.jobs.pop()
         if self._victims:
-            self._taken[node.queue.name].append(job)
+            self._lost[node.queue.name] = self._with(node, job)
         self._after_pop(node)
         return job
 
@@ -96,8 +97,13 @@ class JobsByQueue:
     # Comparisons
 
     def _job_before(self, left: JobState, right: JobState) -> bool:
-        before: bool = self._session.job_order(left) < self._session.job_order(right)
+        before: bool = self._rank(left) < self._rank(right)
         return before is not self._victims
+
+    def _rank(self, job: JobState) -> tuple[Any, ...]:
+        if job.rank is None:
+            job.rank = self._session.job_order(job)
+        return job.rank
 
     def _node_before(self, left: _Node, right: _Node) -> bool:
         if not len(left):
@@ -112,9 +118,14 @@ class JobsByQueue:
             assert leaf.children is not None
             leaf = leaf.children.peek()
         if self._victims:
-            victims = [*self._taken[leaf.queue.name], leaf.jobs.peek()]
-            return Contender(node.queue, None, lost_amounts(self._session, victims))
+            return Contender(node.queue, None, self._with(leaf, leaf.jobs.peek()))
         return Contender(node.queue, leaf.jobs.peek())
+
+    def _with(self, leaf: _Node, job: JobState) -> Amounts:
+        """Return what the gangs taken from the leaf and one more hold together."""
+        held = self._session.layout.amounts(job.allocated)
+        lost = self._lost.get(leaf.queue.name)
+        return held if lost is None else (lost[0] + held[0], lost[1] + held[1], lost[2] + held[2])
 
     # The tree
 
@@ -164,7 +175,7 @@ def takes_part(session: Session, job: JobState, selection: Selection) -> bool:
     """Whether an action looks at the gang at all."""
     if selection.only_ready and not job.is_ready:
         return False
-    if selection.only_pending and not job.count(Status.PENDING):
+    if selection.only_pending and not job.pending:
         return False
     if selection.only_preemptible and not job.is_preemptible:
         return False

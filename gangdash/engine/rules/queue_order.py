@@ -9,7 +9,6 @@ where a loop would be shorter, because a cycle at scale compares queues a millio
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from gangdash.engine.rules.steps import step_amounts
@@ -119,15 +118,6 @@ def _with_job(session: Session, queue: QueueState, job: JobState | None) -> Amou
 
 def _less(held: Amounts, lost: Amounts) -> Amounts:
     return held if lost is _NOTHING else (held[0] - lost[0], held[1] - lost[1], held[2] - lost[2])
-
-
-def lost_amounts(session: Session, victims: Sequence[JobState]) -> Amounts:
-    """Return what gangs hold together."""
-    cpu = memory = gpu = 0.0
-    for victim in victims:
-        held = session.layout.amounts(victim.allocated)
-        cpu, memory, gpu = cpu + held[0], memory + held[1], gpu + held[2]
-    return (cpu, memory, gpu)
 
 
 def _is_over_used(queue: QueueState) -> bool:

@@ -7,6 +7,7 @@ Mirrors pkg/scheduler/api/podgroup_info (job_info.go, subgroup_info/) at KAI d5b
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from gangdash.engine.model.podgroup import PodGroup, TopologyConstraint
 from gangdash.engine.statement.errors import GangError, TaskErrors
@@ -148,10 +149,12 @@ class JobState:
         "key",
         "last_eviction",
         "last_start",
+        "pending",
         "pod_sets",
         "podgroup",
         "priority",
         "queue",
+        "rank",
         "root",
         "signature",
         "stale_since",
@@ -185,6 +188,10 @@ class JobState:
         """The tasks of the next step, kept until a task of the gang changes its status."""
         self.step_amounts: Amounts | None = None
         """What that step asks of its queue, kept as long."""
+        self.rank: tuple[Any, ...] | None = None
+        """Its sort key among the gangs of its queue, kept as long."""
+        self.pending = 0
+        """Tasks that are pending."""
         self.signature: str | None = None
 
     @property
@@ -259,6 +266,8 @@ class JobState:
         pod_set.tasks.append(task)
         pod_set.count(task.status, 1)
         self.tasks[task.uid] = task
+        if task.status is Status.PENDING:
+            self.pending += 1
         if task.status & ALLOCATED:
             self.allocated = added(self.allocated, task.request)
 
@@ -268,10 +277,13 @@ class JobState:
         self._enter(task, status)
         self.step = None
         self.step_amounts = None
+        self.rank = None
 
     def _leave(self, task: TaskState) -> None:
         if task.pod_set is not None:
             task.pod_set.count(task.status, -1)
+            if task.status is Status.PENDING:
+                self.pending -= 1
             if task.status & ALLOCATED:
                 self.allocated = subtracted(self.allocated, task.request)
 
@@ -279,6 +291,8 @@ class JobState:
         task.status = status
         if task.pod_set is not None:
             task.pod_set.count(status, 1)
+            if status is Status.PENDING:
+                self.pending += 1
             if status & ALLOCATED:
                 self.allocated = added(self.allocated, task.request)
 
