@@ -34,7 +34,7 @@ def poll_clusters() -> None:
     clusters = clusters_sync(found=found, now=datetime.now(UTC))
     for cluster in clusters:
         poll_cluster.apply_async(
-            args=[cluster.pk],
+            args=(cluster.pk,),
             countdown=poll_delay(clusters=len(clusters)),
             expires=settings.GANGDASH_POLL_SECONDS,
             soft_time_limit=SOFT_LIMIT_SECONDS,

@@ -27,7 +27,7 @@ def diagnose_due() -> None:
     limit = settings.GANGDASH_ANALYSIS_SECONDS
     for due in analyses_due(now=now):
         diagnose_cluster.apply_async(
-            args=[due.cluster.pk],
+            args=(due.cluster.pk,),
             soft_time_limit=limit,
             time_limit=limit + 30,
             expires=settings.GANGDASH_POLL_SECONDS,
