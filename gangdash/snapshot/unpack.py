@@ -26,6 +26,9 @@ _GIB = 2**30
 _CHUNK = 2**20
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZIP_MAGIC = b"PK"
+_DEFLATE_AT_MOST = 1032
+"""No deflated byte holds more than this many."""
+_ENCRYPTED = 0x1
 _LAYERS = 2
 """Archives inside one another: a zip that was gzipped for transport, not more."""
 
@@ -89,16 +92,29 @@ def _check_size(file: str, size: int, limit: int) -> None:
 
 def _gunzip(content: bytes, file: str, limit: int) -> bytes:
     try:
+        if len(content) * _DEFLATE_AT_MOST > limit:
+            _measure(content, file, limit)
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
             return _read_within(stream, file, limit)
     except (OSError, EOFError, zlib.error) as err:
         raise SnapshotError(file, f"broken gzip: {err}") from err
 
 
+def _measure(content: bytes, file: str, limit: int) -> None:
+    """Unpack once without keeping anything: a gzip does not say how large it is, and memory is dearer than time."""
+    size = 0
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+        while chunk := stream.read(_CHUNK):
+            size += len(chunk)
+            _check_size(file, size, limit)
+
+
 def _unzip(content: bytes, file: str, limit: int) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             member = _member(archive, file)
+            if member.flag_bits & _ENCRYPTED:
+                raise SnapshotError(file, "encrypted zip")
             _check_size(file, member.file_size, limit)
             with archive.open(member) as stream:
                 return _read_within(stream, file, limit)

@@ -107,7 +107,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "zip of many": (_zip(("a.json", GOOD), ("b.json", GOOD)), "2 files inside"),
     "truncated zip": (_zip(("snapshot.json", GOOD))[:-30], "broken zip"),
     "corrupt zip": (_corrupt_zip(), "broken zip"),
-    "encrypted zip": (_encrypted(), "broken zip"),
+    "encrypted zip": (_encrypted(), "encrypted zip"),
     "zip in zip in zip": (_zip(("a", _zip(("b", _zip(("c", GOOD)))))), "archive inside an archive"),
     "too large": (GOOD + b" " * 10_000, "larger than the limit of 10000 bytes"),
 }  # fmt: skip
