@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from gangdash.simulator.gangs import Gang, Member, Shape
-from gangdash.simulator.plant import A100, H100, H200, NIGHT, PRODUCT, RACK
+from gangdash.simulator.plant import A100, H100, H200, L40S, NIGHT, PRODUCT, RACK
 
 WHOLE = Shape(gpus=8, cpu=64_000, memory=524_288)
 HALF = Shape(gpus=4, cpu=24_000, memory=196_608)
@@ -41,7 +41,7 @@ class Scene:
     product: str = H100
     required_level: str | None = None
     preferred_level: str | None = None
-    run: tuple[int, int] | None = (120, 300)
+    run: tuple[int, int] | None = (150, 400)
     patience: tuple[int, int] | None = None
     keep_waiting: int = 0
     keep_alive: int = 0
@@ -52,6 +52,8 @@ class Scene:
     pool: str = ""
     then: str = "leave"
     """What the owner does when patience ends: leave, ungate or complete."""
+    pace: float = 0.6
+    """How likely it is that a gang that may come comes in this step."""
 
 
 # Numbers hold together: the H100 racks a1 and a2 keep 4 machines each and a3 all 4 for this traffic, and the queues'
@@ -59,15 +61,15 @@ class Scene:
 SCENES: tuple[Scene, ...] = (
     Scene(
         "everyday", "nlp", "nlp", ("sft-llama", "dpo-mix", "rlhf-judge", "eval-long"), (1, 3), HALF,
-        preferred_level=RACK, run=(90, 260), keep_alive=3, job=True,
+        preferred_level=RACK, run=(150, 420), keep_alive=3, job=True,
     ),
     Scene(
         "limit", "vision", "vision", ("vit-large", "ocr-train", "segment"), (2, 2), PAIR,
-        run=(80, 200), keep_waiting=2,
+        run=(120, 300), keep_waiting=2,
     ),
     Scene(
         "over-quota", "builds", "builds", ("wheel-cuda", "image-bake"), (2, 2), PAIR,
-        priority="build", run=(100, 220), keep_waiting=2, job=True,
+        priority="build", run=(140, 320), keep_waiting=2, job=True,
     ),
     Scene(
         "domain-busy", "foundation", "foundation", ("pretrain-40b", "pretrain-moe"), (10, 10), HALF,
@@ -109,11 +111,19 @@ SCENES: tuple[Scene, ...] = (
     ),
     Scene(
         "sandbox", "sandbox", "sandbox", ("try", "notebook", "demo"), (1, 2), ONE,
-        product=A100, run=(60, 240), keep_alive=5,
+        product=A100, run=(180, 500), keep_alive=5,
     ),
     Scene(
         "data", "data", "data", ("dedup", "tokenize", "shuffle"), (2, 4), NO_GPU,
-        product="", run=(90, 320), keep_alive=7, job=True,
+        product="", run=(200, 600), keep_alive=7, job=True,
+    ),
+    Scene(
+        "spot", "spot", "spot", ("sweep", "ablation"), (2, 2), PAIR,
+        product=L40S, run=(240, 700), keep_alive=5, job=True,
+    ),
+    Scene(
+        "urgent", "urgent", "urgent", ("hotfix-eval", "incident"), (2, 2), HALF,
+        product=L40S, run=(50, 110), keep_alive=1, pace=0.04,
     ),
 )  # fmt: skip
 
@@ -128,13 +138,13 @@ class Director:
     def arrivals(self, gangs: list[Gang], now: datetime) -> Iterator[Gang]:
         """Yield the gangs that must come now so that every scene keeps its promise."""
         for scene in self.scenes.values():
-            own = [gang for gang in gangs if gang.scene == scene.name and not gang.leaving]
+            own = [gang for gang in gangs if gang.scene == scene.name and not gang.ends]
             waiting = [gang for gang in own if gang.waits and not self.is_out_of_patience(gang, now)]
             alive = [gang for gang in own if any(member.finished is None for member in gang.members)]
             for _ in range(scene.keep_waiting - len(waiting)):
                 yield self.cast(scene, now)
             # One at a time, so that everyday work trickles in.
-            if len(alive) < scene.keep_alive and self.rng.random() < 0.6:
+            if len(alive) < scene.keep_alive and self.rng.random() < scene.pace:
                 yield self.cast(scene, now)
 
     def is_out_of_patience(self, gang: Gang, now: datetime) -> bool:
@@ -153,7 +163,9 @@ class Director:
         """Make one gang of a scene."""
         name = f"{self.rng.choice(scene.stems)}-{self._suffix(4)}"
         count = self.rng.randint(*scene.pods)
-        members = [self._member(scene, name, index, now) for index in range(count - scene.missing)]
+        names = [self._pod_name(name, index, job=scene.job) for index in range(count - scene.missing)]
+        gates = (GATE,) if scene.gated else ()
+        members = [Member(pod, scene.shape, now, index=index, gates=gates) for index, pod in enumerate(names)]
         selector = {PRODUCT: scene.product} if scene.product else {}
         return Gang(
             namespace=scene.namespace,
@@ -163,6 +175,7 @@ class Director:
             scene=scene.name,
             created=now,
             minimum=count,
+            shape=scene.shape,
             members=members,
             selector=selector,
             required_level=scene.required_level,
@@ -175,14 +188,14 @@ class Director:
         )
 
     def complete(self, gang: Gang, now: datetime) -> None:
-        """Add the members that were missing."""
-        scene = self.scenes[gang.scene]
+        """Add the members that are missing."""
         for index in range(len(gang.members), gang.minimum):
-            gang.members.append(self._member(scene, gang.name, index, now))
+            gang.members.append(
+                Member(self._pod_name(gang.name, index, job=bool(gang.job)), gang.shape, now, index=index)
+            )
 
-    def _member(self, scene: Scene, gang: str, index: int, now: datetime) -> Member:
-        ending = self._suffix(5) if scene.job else str(index)
-        return Member(f"{gang}-{ending}", scene.shape, now, index=index, gates=(GATE,) if scene.gated else ())
+    def _pod_name(self, gang: str, index: int, *, job: bool) -> str:
+        return f"{gang}-{self._suffix(5) if job else index}"
 
     def _seconds(self, span: tuple[int, int] | None) -> int | None:
         return self.rng.randint(*span) if span else None

@@ -111,6 +111,8 @@ class Gang:
     """Which part of the play it belongs to; the director's business."""
     created: datetime
     minimum: int
+    shape: Shape
+    """What each of its pods asks for; services have roles instead."""
     members: list[Member]
     selector: Mapping[str, str] = field(default_factory=dict)
     required_level: str | None = None
@@ -126,23 +128,20 @@ class Gang:
     """How long its owner lets it wait; None for ever."""
     image_broken: bool = False
     started: datetime | None = None
+    """When its present run began."""
+    last_start: datetime | None = None
+    evicted: datetime | None = None
+    ends: bool = False
+    """Whether its owner deleted it: the group goes at once, the pods after their shutdown."""
     errors: tuple[FitError, ...] = ()
-    errors_since: datetime | None = None
+    message: str = ""
+    """What the scheduler last said of it, and since when; stays until it says something else."""
+    message_since: datetime | None = None
     transition: int = 0
-    promised: dict[str, str] = field(default_factory=dict)
-    """Nodes promised to pods while others still leave them, by pod name."""
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.namespace, self.name
 
     @property
     def waits(self) -> bool:
         return any(member.waits for member in self.members)
-
-    @property
-    def leaving(self) -> bool:
-        return any(member.deleted for member in self.members)
 
     @property
     def preemptible(self) -> bool:
@@ -156,15 +155,7 @@ class Gang:
         return {name: role.replicas for name, role in self.service.clique_names(self.replica).items()}
 
     @property
-    def gpus(self) -> int:
-        return sum(member.shape.gpus for member in self.members)
-
-    @property
     def image(self) -> str:
         """Return the image its pods run; the broken one was never pushed."""
         tag = "2.9-nightly-missing" if self.image_broken else "2.8"
         return f"registry.example.com/{self.namespace}/main:{tag}"
-
-    def ready(self) -> bool:
-        """Tell whether as many members exist, ungated, as must start together."""
-        return sum(not member.gates and member.deleted is None for member in self.members) >= self.minimum

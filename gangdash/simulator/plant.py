@@ -19,7 +19,7 @@ QUEUE = "kai.scheduler/queue"
 # The second shard's label value; its scheduler is down.
 NIGHT = "night"
 
-H100, A100, H200 = "NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H200"
+H100, A100, H200, L40S = "NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H200", "NVIDIA-L40S"
 UNLIMITED = -1
 
 
@@ -42,7 +42,7 @@ class Node:
         """Return the labels that selectors and topologies look at."""
         labels = {HOST: self.name, BLOCK: self.block, RACK: self.rack}
         if self.gpus:
-            memory = "143771" if self.product == H200 else "81559"
+            memory = {H200: "143771", L40S: "46068"}.get(self.product, "81559")
             labels |= {PRODUCT: self.product, "nvidia.com/gpu.count": "8", "nvidia.com/gpu.memory": memory}
             labels["nvidia.com/gpu.present"] = "true"
         return labels | ({POOL: self.pool} if self.pool else {})
@@ -71,31 +71,34 @@ class Priority:
     words: str = field(default="", compare=False)
 
 
-# (rack, block, product, machines with GPUs, machines without)
+# (rack, block, product, machines); no product: no GPUs.
 _RACKS = (
-    ("rack-a1", "block-a", H100, 8, 0),
-    ("rack-a2", "block-a", H100, 8, 0),
-    ("rack-a3", "block-a", H100, 6, 2),
-    ("rack-b1", "block-b", A100, 8, 0),
-    ("rack-b2", "block-b", H200, 6, 2),
+    ("rack-a1", "block-a", H100, 8),
+    ("rack-a2", "block-a", H100, 8),
+    ("rack-a3", "block-a", H100, 6),
+    ("rack-a3", "block-a", "", 2),
+    ("rack-b1", "block-b", A100, 8),
+    ("rack-b2", "block-b", H200, 4),
+    ("rack-b2", "block-b", L40S, 2),
+    ("rack-b2", "block-b", "", 2),
 )
-_SHORT = {H100: "h100", A100: "a100", H200: "h200"}
+_SHORT = {H100: "h100", A100: "a100", H200: "h200", L40S: "l40s", "": "cpu"}
 
 
 def build_nodes() -> dict[str, Node]:
     """Return the machines by name; the last two H100 machines of rack-a3 are the night shard's."""
     nodes: dict[str, Node] = {}
-    for rack, block, product, with_gpus, without in _RACKS:
-        short = rack.removeprefix("rack-")
-        for number in range(1, with_gpus + 1):
-            name = f"{_SHORT[product]}-{short}-{number:02}"
-            pool = NIGHT if rack == "rack-a3" and number > 4 else ""
-            nodes[name] = Node(name, block, rack, product, 8, 191_450, 2_063_880, pool)
-        for number in range(1, without + 1):
-            name = f"cpu-{short}-{number:02}"
-            nodes[name] = Node(name, block, rack, "", 0, 95_600, 515_900)
+    for rack, block, product, count in _RACKS:
+        for number in range(1, count + 1):
+            name = f"{_SHORT[product]}-{rack.removeprefix('rack-')}-{number:02}"
+            pool = NIGHT if product == H100 and rack == "rack-a3" and number > 4 else ""
+            gpus, cpu, memory = (8, 191_450, 2_063_880) if product else (0, 95_600, 515_900)
+            nodes[name] = Node(name, block, rack, product, gpus, cpu, memory, pool)
     return nodes
 
+
+# What the agents of each node use: exporter, device plugin, log shipper; millicores and MiB.
+AGENT_CPU, AGENT_MEMORY = 300, 512
 
 QUEUES: Mapping[str, Queue] = {
     queue.name: queue
@@ -106,16 +109,19 @@ QUEUES: Mapping[str, Queue] = {
         Queue("vision", "research", quota=8, limit=8, display_name="Vision"),
         Queue("foundation", "research", quota=40, weight=3, display_name="Foundation models"),
         Queue("speech", "research", quota=16),
-        Queue("products", quota=184, display_name="Products"),
+        Queue("products", quota=168, display_name="Products"),
         Queue("llm-serving", "products", quota=104, display_name="LLM serving"),
-        Queue("assistants", "products", quota=48, display_name="Assistants"),
+        Queue("assistants", "products", quota=32, display_name="Assistants"),
         Queue("embeddings", "products", quota=32),
-        Queue("platform", quota=12, display_name="Platform"),
+        Queue("platform", quota=20, display_name="Platform"),
         # Non-preemptible work may not pass the quota; one gang of 4 fills it.
         Queue("builds", "platform", quota=4, priority=120),
         # No quota: what runs here lives on what others leave. The limit keeps it from using up the A100 rack.
         Queue("sandbox", "platform", quota=0, limit=8),
         Queue("data", "platform", quota=8),
+        # Spot fills the L40S machines on credit; urgent work may take 8 of their 16 GPUs back at any time.
+        Queue("spot", "platform", quota=0),
+        Queue("urgent", "platform", quota=8),
         Queue("night-shift", quota=16, pool=NIGHT),
         Queue("night-batch", "night-shift", quota=16, pool=NIGHT),
     )
@@ -141,6 +147,8 @@ NAMESPACES = (
     "builds",
     "sandbox",
     "data",
+    "spot",
+    "urgent",
     "night",
 )
 SYSTEM_NAMESPACES = ("default", "kube-system", "kai-scheduler", "grove-system", "dynamo-system")

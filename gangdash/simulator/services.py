@@ -46,6 +46,7 @@ def service_gangs(service: Service, rng: random.Random, nodes: list[str]) -> Ite
             scene="service",
             created=service.created,
             minimum=0,
+            shape=WHOLE,
             members=[],
             selector={PRODUCT: H100},
             required_level=service.required_level,
@@ -71,25 +72,33 @@ def embeddings(now: datetime, nodes: list[str]) -> Iterator[Gang]:
     for language, node in zip(("de", "en", "es", "fr", "hi", "ja", "pt", "zh"), nodes, strict=True):
         name = f"embed-{language}"
         gang = Gang(
-            "embeddings", name, "embeddings", "inference", "anchor", born, 1,
+            "embeddings", name, "embeddings", "inference", "anchor", born, 1, HALF,
             [Member(f"{name}-0", HALF, born)], {PRODUCT: A100},
         )  # fmt: skip
         _settle(gang, iter([node]), node)
         yield gang
 
 
-def assistants(now: datetime, rng: random.Random, nodes: list[str]) -> Iterator[Gang]:
-    """Yield the two gangs that fill the H200 machines that are not cordoned."""
-    for number in range(2):
-        born = now - timedelta(seconds=40 + 90 * number)
-        name = f"tool-use-{''.join(rng.choices('bcdfghjklm', k=4))}"
-        members = [Member(f"{name}-{index}", WHOLE, born, index=index) for index in range(2)]
-        gang = Gang(
-            "assistants", name, "assistants", "inference", "cordoned", born, 2, members,
-            {PRODUCT: H200}, run_seconds=160 + 120 * number,
-        )  # fmt: skip
-        _settle(gang, iter(nodes[2 * number : 2 * number + 2]), nodes[0])
-        yield gang
+def assistant(now: datetime, rng: random.Random, nodes: list[str]) -> Gang:
+    """Return the gang that fills the H200 machines that are not cordoned."""
+    born = now - timedelta(seconds=40)
+    name = f"tool-use-{''.join(rng.choices('bcdfghjklm', k=4))}"
+    members = [Member(f"{name}-{index}", WHOLE, born, index=index) for index in range(2)]
+    gang = Gang(
+        "assistants",
+        name,
+        "assistants",
+        "inference",
+        "cordoned",
+        born,
+        2,
+        WHOLE,
+        members,
+        {PRODUCT: H200},
+        run_seconds=160,
+    )
+    _settle(gang, iter(nodes), nodes[0])
+    return gang
 
 
 def _settle(gang: Gang, free: Iterator[str], shared: str) -> None:
@@ -98,4 +107,4 @@ def _settle(gang: Gang, free: Iterator[str], shared: str) -> None:
     for member in gang.members:
         member.node = next(free) if member.shape.gpus else shared
         member.asked = member.bound = start
-    gang.started = start
+    gang.started = gang.last_start = start

@@ -1,36 +1,35 @@
 """The demo cluster itself: time passes in steps, gangs come, wait, run and go, the scheduler and binder do their part.
 
 Everything follows from the seed and the moments given to `step`; nothing here reads a clock or sleeps. What the
-cluster looks like from outside is made in `objects`.
+cluster looks like from outside is made in `objects`, who gets which node is decided in `scheduling`.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 
 from gangdash.simulator.director import Director
 from gangdash.simulator.events import EventBook
-from gangdash.simulator.gangs import Gang, Member, Service, Shape
-from gangdash.simulator.identity import about_gang, about_pod
-from gangdash.simulator.placement import Cycle, Decision
+from gangdash.simulator.gangs import Gang, Member, Service
+from gangdash.simulator.identity import about_gang, about_pod, podgroup_name
 from gangdash.simulator.plant import A100, H200, NIGHT, Node, build_nodes
-from gangdash.simulator.services import assistants, embeddings, service_gangs, services
-from gangdash.simulator.wording import job_message, not_ready_message
+from gangdash.simulator.scheduling import Decision, Decisions, decide
+from gangdash.simulator.services import assistant, embeddings, service_gangs, services
+from gangdash.simulator.wording import eviction_message, job_message, not_ready_message
 
-SCHEDULER, BINDER = "kai-scheduler", "binder"
-# What the agents of each node use: exporter, device plugin, log shipper.
-AGENT = Shape(cpu=300, memory=512)
+SCHEDULER, BINDER, KUBELET = "kai-scheduler", "binder", "kubelet"
 # The binder stops answering for a while, now and then.
 _BINDER_EVERY, _BINDER_FOR = timedelta(minutes=9), timedelta(seconds=70)
-_FINISHED_STAYS = 75
+# How long a finished Job is kept, and how long its controller waits before it replaces evicted pods.
+_FINISHED_STAYS, _REPLACED_AFTER = 75, timedelta(seconds=15)
 
 
 class World:
     """One demo cluster. `step` moves it to a later moment."""
 
-    def __init__(self, seed: int, now: datetime) -> None:
+    def __init__(self, seed: int, now: datetime, scheduler: Callable[[World], Decisions] = decide) -> None:
         self.seed = seed
         self.born = now
         self.installed = now - timedelta(days=41)
@@ -41,6 +40,8 @@ class World:
         self.services: list[Service] = services(now)
         self.events = EventBook()
         self.director = Director(self.rng)
+        self._scheduler = scheduler
+        self._decided: tuple[Hashable, Decisions] = (None, {})
         self._furnish()
 
     def step(self, now: datetime) -> None:
@@ -49,12 +50,12 @@ class World:
         self.now = now
         self._end_runs()
         self._remove_gone()
+        self._replace_evicted()
         self._bind()
         self._pull_images()
         self._owners_act()
         self._schedule(elapsed)
-        for gang in list(self.director.arrivals(self.gangs, now)):
-            self.gangs.append(gang)
+        self.gangs.extend(list(self.director.arrivals(self.gangs, now)))
         self.events.forget(now)
 
     @property
@@ -68,52 +69,48 @@ class World:
 
     def _furnish(self) -> None:
         """Put the anchors on their nodes, before anything else comes."""
-        by_rack = {
-            rack: [node.name for node in self.nodes.values() if node.rack == rack and node.gpus]
-            for rack in ("rack-a1", "rack-a2")
+        racks = {
+            rack: [node.name for node in self.nodes.values() if node.rack == rack] for rack in ("rack-a1", "rack-a2")
         }
-        places = {"llama-70b": by_rack["rack-a1"][:4], "mixtral": by_rack["rack-a2"][:4]}
+        places = {"llama-70b": racks["rack-a1"][:4], "mixtral": racks["rack-a2"][:4]}
         for service in self.services:
             self.gangs.extend(service_gangs(service, self.rng, places.get(service.name, [])))
         self.gangs.extend(embeddings(self.now, self._of(A100)))
         cordoned, used = self._of(H200)[:2], self._of(H200)[2:]
         for name in cordoned:
             self.nodes[name].cordoned = True
-        self.gangs.extend(assistants(self.now, self.rng, used))
+        self.gangs.append(assistant(self.now, self.rng, used))
 
     def _of(self, product: str) -> list[str]:
         return [node.name for node in self.nodes.values() if node.product == product and node.pool != NIGHT]
 
     def _end_runs(self) -> None:
-        """End the gangs whose time is up: Jobs' pods finish, other pods are told to go."""
+        """End the gangs whose time is up: Jobs' pods finish and stay a while, other pods are told to go."""
         for gang in self.gangs:
-            if gang.started is None or gang.run_seconds is None or gang.leaving:
+            if gang.started is None or gang.run_seconds is None or gang.ends:
                 continue
-            if self.now - gang.started < timedelta(seconds=gang.run_seconds):
-                continue
-            for member in gang.members:
-                if gang.job and member.finished is None:
-                    member.finished = self.now
-            stays = _FINISHED_STAYS if gang.job else 0
-            if self.now - gang.started >= timedelta(seconds=gang.run_seconds + stays):
-                self._tell_to_go(gang)
+            ran = (self.now - gang.started).total_seconds()
+            if gang.job and ran >= gang.run_seconds:
+                for member in gang.members:
+                    member.finished = member.finished or self.now
+            if ran >= gang.run_seconds + (_FINISHED_STAYS if gang.job else 0):
+                gang.ends = True
+                self._tell_to_go(gang.members)
 
-    def _tell_to_go(self, gang: Gang) -> None:
-        """Delete a gang's pods: at once where they run nowhere, else after their shutdown."""
+    def _tell_to_go(self, members: Iterable[Member]) -> None:
+        """Delete pods of one gang: at once where they run nowhere, else after their shutdown."""
         shutdown = timedelta(seconds=self.rng.randint(12, 28))
-        for member in gang.members:
+        for member in members:
             member.deleted = self.now
             member.gone_at = self.now + (shutdown if member.holds else timedelta(0))
 
     def _remove_gone(self) -> None:
         for gang in list(self.gangs):
             gone = [member for member in gang.members if member.gone_at and member.gone_at <= self.now]
-            if not gone:
-                continue
             gang.members = [member for member in gang.members if member not in gone]
-            if gang.scene == "cordoned" and not gang.members:
+            if gone and gang.scene == "cordoned" and not gang.members:
                 self._swap_maintenance({member.node for member in gone if member.node})
-            if not gang.members:
+            if not gang.members and (gang.ends or not gang.job):
                 self.gangs.remove(gang)
 
     def _swap_maintenance(self, freed: set[str]) -> None:
@@ -121,6 +118,12 @@ class World:
         for node in self.nodes.values():
             if node.product == H200:
                 node.cordoned = node.name in freed
+
+    def _replace_evicted(self) -> None:
+        """Let Jobs make new pods for the ones that were evicted, a while after these are gone."""
+        for gang in self.gangs:
+            if gang.job and gang.evicted and not gang.members and self.now - gang.evicted >= _REPLACED_AFTER:
+                self.director.complete(gang, self.now)
 
     def _bind(self) -> None:
         """Let the binder answer what the scheduler asked in an earlier step."""
@@ -138,9 +141,9 @@ class World:
         for gang, member in self.members():
             if gang.image_broken and member.bound and member.deleted is None:
                 text, about = f'Failed to pull image "{gang.image}": not found', about_pod(self.seed, gang, member)
-                self.events.record(about, "kubelet", "Failed", text, self.now, warning=True)
+                self.events.record(about, KUBELET, "Failed", text, self.now, warning=True)
                 text = f'Back-off pulling image "{gang.image}"'
-                self.events.record(about, "kubelet", "BackOff", text, self.now)
+                self.events.record(about, KUBELET, "BackOff", text, self.now)
 
     def _owners_act(self) -> None:
         """Let owners whose patience ended leave, or mend what kept their gang."""
@@ -158,42 +161,77 @@ class World:
             gang.scene, gang.patience = "everyday", None
 
     def _schedule(self, elapsed: int) -> None:
-        for decision in Cycle(self.nodes.values(), self.gangs, AGENT).run():
-            self._apply(decision, elapsed)
+        """Run the scheduler where anything it looks at has changed, and let it say again what it said where not."""
+        seen = self._what_the_scheduler_sees()
+        if self._decided[0] != seen:
+            self._decided = seen, self._scheduler(self)
+        decisions = self._decided[1]
+        for gang in self.gangs:
+            decision = decisions.get((gang.namespace, podgroup_name(self.seed, gang)))
+            if decision is not None and not gang.ends:
+                self._apply(gang, decision, decisions, elapsed)
 
-    def _apply(self, decision: Decision, elapsed: int) -> None:
-        gang = decision.gang
-        gang.promised = dict(decision.promised)
+    def _what_the_scheduler_sees(self) -> Hashable:
+        pods = (
+            (gang.namespace, member.name, member.node, member.deleted is None, member.finished is None, member.gates)
+            for gang, member in self.members()
+        )
+        return tuple(pods), tuple(node.name for node in self.nodes.values() if node.cordoned)
+
+    def _apply(self, gang: Gang, decision: Decision, decisions: Decisions, elapsed: int) -> None:
         for member in gang.members:
             if node := decision.bound.get(member.name):
                 self._hand_over(gang, member, node)
-        if decision.bound and gang.started is None:
-            gang.started = self.now
-        self._report(gang, decision, elapsed)
+        if decision.bound:
+            gang.started = gang.started or self.now
+            gang.last_start, gang.message, gang.errors = gang.started, "", ()
+        victims = [member for member in gang.members if member.name in decision.evicted and member.deleted is None]
+        if victims:
+            self._evict(gang, victims, decision, decisions)
+        elif gang.waits and not decision.bound:
+            self._report(gang, decision, elapsed)
 
     def _hand_over(self, gang: Gang, member: Member, node: str) -> None:
-        member.node, member.asked = node, self.now
-        text = f"Successfully assigned pod {gang.namespace}/{member.name} to node {node} at node-pool default"
-        self.events.record(about_pod(self.seed, gang, member), SCHEDULER, "Scheduled", text, self.now)
+        if member.asked is None:
+            member.node, member.asked = node, self.now
+            text = f"Successfully assigned pod {gang.namespace}/{member.name} to node {node} at node-pool default"
+            self.events.record(about_pod(self.seed, gang, member), SCHEDULER, "Scheduled", text, self.now)
+
+    def _evict(self, gang: Gang, victims: list[Member], decision: Decision, decisions: Decisions) -> None:
+        """Take pods off their nodes for whoever was promised room by the same action."""
+        gainers = [key for key, other in decisions.items() if other.promised and other.action == decision.action]
+        evictor = "/".join(gainers[0]) if gainers else ""
+        for member in victims:
+            text = eviction_message(gang, member.name, decision.action, evictor)
+            self.events.record(about_gang(self.seed, gang), SCHEDULER, "Evict", text, self.now)
+        self._tell_to_go(victims)
+        gang.evicted, gang.started = self.now, None
 
     def _report(self, gang: Gang, decision: Decision, elapsed: int) -> None:
         """Write what the scheduler tells about a gang that waits, once for each second of waiting."""
-        if decision.errors != gang.errors:
-            gang.errors, gang.errors_since = decision.errors, self.now
-            gang.transition += bool(decision.errors)
         group = about_gang(self.seed, gang)
-        if decision.errors:
-            text = job_message(decision.errors)
-            self.events.record(group, SCHEDULER, "Unschedulable", text, self.now, times=elapsed)
-            for member in gang.members:
-                if member.waits and not member.gates:
-                    about = about_pod(self.seed, gang, member)
-                    self.events.record(about, SCHEDULER, "Unschedulable", text, self.now, warning=True, times=elapsed)
-        elif not gang.ready():
+        if not decision.ready:
             self.events.record(group, SCHEDULER, "NotReady", not_ready_message(gang), self.now, times=elapsed)
-        for pod, node in decision.promised.items():
-            member = next(member for member in gang.members if member.name == pod)
-            text = f"Pod {gang.namespace}/{pod} was pipelined to node {node}"
-            self.events.record(
-                about_pod(self.seed, gang, member), SCHEDULER, "Pipelined", text, self.now, times=elapsed
-            )
+            return
+        for member in gang.members:
+            about = about_pod(self.seed, gang, member)
+            if node := decision.promised.get(member.name):
+                text = f"Pod {gang.namespace}/{member.name} was pipelined to node {node}"
+                self.events.record(about, SCHEDULER, "Pipelined", text, self.now, times=elapsed)
+        if decision.promised:
+            return
+        self._say(gang, decision)
+        self.events.record(group, SCHEDULER, "Unschedulable", gang.message, self.now, times=elapsed)
+        for member in gang.members:
+            if member.waits and not member.gates:
+                about = about_pod(self.seed, gang, member)
+                text = gang.message
+                self.events.record(about, SCHEDULER, "Unschedulable", text, self.now, warning=True, times=elapsed)
+
+    def _say(self, gang: Gang, decision: Decision) -> None:
+        """Keep the condition's text; only another text makes it a new one."""
+        message = job_message(decision.errors)
+        if message != gang.message:
+            gang.message, gang.message_since = message, self.now
+            gang.transition += 1
+        gang.errors = decision.errors

@@ -31,6 +31,14 @@ class Gang:
         return [pod for pod in self.pods if not pod["spec"].get("nodeName") and not deleted(pod)]
 
     @property
+    def protected(self) -> bool:
+        return any(pod["spec"]["priority"] >= 100 for pod in self.pods)
+
+    @property
+    def selector(self) -> dict[str, str]:
+        return dict(self.pods[0]["spec"].get("nodeSelector", {})) if self.pods else {}
+
+    @property
     def minimum(self) -> int:
         return int(self.group["spec"]["minMember"])
 
@@ -127,13 +135,13 @@ class Truth:
             for queue in self.chain(gang.group["spec"]["queue"]):
                 name = queue["metadata"]["name"]
                 total[name, False] += held
-                total[name, True] += held if gang.pods[0]["spec"]["priority"] >= 100 else 0
+                total[name, True] += held if gang.protected else 0
         return total
 
     def slots(self, gang: Gang, free: Callable[[Object], int], nodes: Iterable[Object] | None = None) -> int:
         """Return how many of a gang's pods the nodes would hold with so many free GPUs."""
         chosen = self.by_kind["Node"] if nodes is None else nodes
-        selector = gang.pods[0]["spec"].get("nodeSelector", {})
+        selector = gang.selector
         fitting = [
             node
             for node in chosen
@@ -182,7 +190,7 @@ class Truth:
 
     def _policy(self, gang: Gang) -> str | None:
         wanted = sum(gpus(pod) for pod in gang.waiting)
-        protected = gang.pods[0]["spec"]["priority"] >= 100
+        protected = gang.protected
         for queue in self.chain(gang.group["spec"]["queue"]):
             terms, name = queue["spec"]["resources"]["gpu"], queue["metadata"]["name"]
             if terms["limit"] != -1 and self.allocated(name) + wanted > terms["limit"]:

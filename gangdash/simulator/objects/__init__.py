@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gangdash.simulator.events import Event
 from gangdash.simulator.objects import grove, kai, nodes, pods, system
 from gangdash.simulator.objects.pods import PLANTED_SECRET
 from gangdash.simulator.plant import QUEUES
-from gangdash.simulator.world import World
 
-__all__ = ["PLANTED_SECRET", "cluster_objects", "event_object"]
+if TYPE_CHECKING:
+    from gangdash.simulator.world import World
+
+__all__ = ["PLANTED_SECRET", "cluster_objects", "event_object", "scheduling_objects"]
 
 
 def event_object(world: World, event: Event) -> dict[str, Any]:
@@ -21,19 +23,23 @@ def event_object(world: World, event: Event) -> dict[str, Any]:
 
 def cluster_objects(world: World) -> Iterator[dict[str, Any]]:
     """Yield every object of the cluster but its Events, as it is at the world's present moment."""
+    yield from scheduling_objects(world)
+    yield grove.binding(world)
+    for service in world.services:
+        yield from grove.chain(world, service)
+    yield from (pods.job(world, gang) for gang in world.gangs if gang.job)
+
+
+def scheduling_objects(world: World) -> Iterator[dict[str, Any]]:
+    """Yield the objects that the scheduler itself looks at, with the settings it was started with."""
     yield from system.furniture(world)
     for machine in world.nodes.values():
         yield nodes.node(world, machine)
         yield nodes.agent(world, machine)
     yield from (kai.queue(world, terms) for terms in QUEUES.values())
     yield kai.topology(world)
-    yield grove.binding(world)
-    for service in world.services:
-        yield from grove.chain(world, service)
-    for gang in world.gangs:
-        yield kai.podgroup(world, gang)
-        if gang.job:
-            yield pods.job(world, gang)
+    # Who deletes a gang deletes its group; the pods take their time.
+    yield from (kai.podgroup(world, gang) for gang in world.gangs if not gang.ends)
     for gang, member in world.members():
         yield pods.pod(world, gang, member)
         if member.asked:

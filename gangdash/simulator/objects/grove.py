@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gangdash.simulator.gangs import Gang, Role, Service
 from gangdash.simulator.identity import owner, stamp, uid
 from gangdash.simulator.objects.pods import PLANTED_SECRET
 from gangdash.simulator.plant import BLOCK, HOST, QUEUE, RACK, TOPOLOGY
-from gangdash.simulator.world import World
+
+if TYPE_CHECKING:
+    from gangdash.simulator.world import World
 
 _LEVELS = {BLOCK: "block", RACK: "rack", HOST: "host"}
 _GROVE = "grove.io/v1alpha1"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gangdash.engine.model.cycle import FitError
 from gangdash.simulator.gangs import Gang, Member
 from gangdash.simulator.identity import owner, podgroup_name, stamp, uid
 from gangdash.simulator.plant import BLOCK, HOST, POOL, QUEUE, QUEUES, RACK, TOPOLOGY, Queue, ancestors
-from gangdash.simulator.wording import job_message
-from gangdash.simulator.world import World
+
+if TYPE_CHECKING:
+    from gangdash.simulator.world import World
 
 
 def podgroup(world: World, gang: Gang) -> dict[str, Any]:
@@ -44,8 +45,10 @@ def podgroup(world: World, gang: Gang) -> dict[str, Any]:
 
 def _annotations(world: World, gang: Gang) -> dict[str, str]:
     annotations: dict[str, str] = {}
-    if gang.started:
-        annotations["kai.scheduler/last-start-timestamp"] = stamp(gang.started)
+    if gang.last_start:
+        annotations["kai.scheduler/last-start-timestamp"] = stamp(gang.last_start)
+    if gang.evicted:
+        annotations["kai.scheduler/last-eviction-timestamp"] = stamp(gang.evicted)
     if gang.job:
         own = uid(world.seed, "Job", gang.namespace, gang.job)
         top = f"name: {gang.job}\nuid: {own}\ngroup: batch\nversion: v1\nkind: Job\n"
@@ -84,7 +87,7 @@ def _status(gang: Gang) -> dict[str, Any]:
     if placed and not gang.preemptible:
         resources["allocatedNonPreemptible"] = resources["allocated"]
     status: dict[str, Any] = {"resourcesStatus": resources}
-    if gang.errors and gang.waits and not any(member.counts for member in gang.members):
+    if gang.message and gang.waits and not any(member.counts for member in gang.members):
         status["schedulingConditions"] = [_condition(gang)]
     return status
 
@@ -95,9 +98,9 @@ def _condition(gang: Gang) -> dict[str, Any]:
         "status": "True",
         "nodePool": "default",
         "reason": "Unschedulable",
-        "message": job_message(gang.errors),
+        "message": gang.message,
         "reasons": [_reason(error) for error in gang.errors],
-        "lastTransitionTime": stamp(gang.errors_since or gang.created),
+        "lastTransitionTime": stamp(gang.message_since or gang.created),
         "transitionID": str(gang.transition),
     }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gangdash.simulator.identity import owner, stamp, uid
-from gangdash.simulator.plant import Node
-from gangdash.simulator.world import AGENT, World
+from gangdash.simulator.plant import AGENT_CPU, AGENT_MEMORY, Node
+
+if TYPE_CHECKING:
+    from gangdash.simulator.world import World
 
 _CONDITIONS = {
     "MemoryPressure": ("False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -38,7 +40,7 @@ def agent(world: World, machine: Node) -> dict[str, Any]:
     """Return the node's own pod: another scheduler's, yet it takes its share."""
     name = f"node-agent-{uid(world.seed, 'Agent', '', machine.name)[:5]}"
     born = stamp(world.installed)
-    requests = {"cpu": f"{AGENT.cpu}m", "memory": f"{AGENT.memory}Mi"}
+    requests = {"cpu": f"{AGENT_CPU}m", "memory": f"{AGENT_MEMORY}Mi"}
     container = {"name": "agent", "image": "registry.example.com/node-agent:2.4", "resources": {"requests": requests}}
     metadata = {
         "name": name,

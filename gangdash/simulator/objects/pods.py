@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gangdash.simulator.gangs import Gang, Member
+from gangdash.simulator.gangs import Gang, Member, Shape
 from gangdash.simulator.identity import owner, podgroup_name, stamp, uid
 from gangdash.simulator.plant import PRIORITIES, QUEUE
-from gangdash.simulator.wording import job_message
-from gangdash.simulator.world import World
+
+if TYPE_CHECKING:
+    from gangdash.simulator.world import World
 
 PLANTED_SECRET = "planted-secret-4c1f9e"  # noqa: S105 (planted for readers to drop)
 _GRACE = 30
@@ -89,15 +90,18 @@ def _annotations(world: World, gang: Gang, member: Member) -> dict[str, str]:
     if gang.service:
         annotations["kai.scheduler/skip-podgrouper"] = "true"
     elif not gang.job:
-        applied = {"kind": "Pod", "metadata": {"name": member.name}, "spec": {"containers": [_container(gang, member)]}}
+        applied = {
+            "kind": "Pod",
+            "metadata": {"name": member.name},
+            "spec": {"containers": [_container(gang, member.shape, member.index)]},
+        }
         annotations["kubectl.kubernetes.io/last-applied-configuration"] = json.dumps(applied)
     if member.bound:
         annotations["received-resource-type"] = "Regular"
     return annotations
 
 
-def _container(gang: Gang, member: Member) -> dict[str, Any]:
-    shape = member.shape
+def _container(gang: Gang, shape: Shape, index: int) -> dict[str, Any]:
     resources: dict[str, Any] = {"requests": {"cpu": f"{shape.cpu}m", "memory": f"{shape.memory}Mi"}}
     if shape.gpus:
         resources["limits"] = {"nvidia.com/gpu": str(shape.gpus)}
@@ -106,7 +110,7 @@ def _container(gang: Gang, member: Member) -> dict[str, Any]:
         "name": "main",
         "image": gang.image,
         "command": ["python", "-m", "train", f"--api-key={PLANTED_SECRET}"],
-        "args": ["--rank", str(member.index), "--token", PLANTED_SECRET],
+        "args": ["--rank", str(index), "--token", PLANTED_SECRET],
         "env": [{"name": "HF_TOKEN", "value": PLANTED_SECRET}, {"name": "WORLD_SIZE", "value": str(gang.minimum)}],
         "envFrom": [{"secretRef": {"name": f"{gang.namespace}-credentials"}}],
         "resources": resources,
@@ -118,7 +122,7 @@ def _container(gang: Gang, member: Member) -> dict[str, Any]:
 def _spec(gang: Gang, member: Member) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "schedulerName": "kai-scheduler",
-        "containers": [_container(gang, member)],
+        "containers": [_container(gang, member.shape, member.index)],
         "imagePullSecrets": [{"name": f"pull-{PLANTED_SECRET}"}],
         "serviceAccountName": "default",
         "restartPolicy": "Never" if gang.job else "Always",
@@ -172,10 +176,10 @@ def _waiting_conditions(gang: Gang, member: Member) -> list[dict[str, Any]]:
     if member.gates:
         text = {"reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates"}
         return [_condition("PodScheduled", "False", stamp(member.created)) | text]
-    if not gang.errors or gang.errors_since is None or member.asked:
+    if not gang.message or gang.message_since is None or member.asked or member.created > gang.message_since:
         return []
-    text = {"reason": "Unschedulable", "message": job_message(gang.errors)}
-    return [_condition("PodScheduled", "False", stamp(gang.errors_since)) | text]
+    text = {"reason": "Unschedulable", "message": gang.message}
+    return [_condition("PodScheduled", "False", stamp(gang.message_since)) | text]
 
 
 def _condition(kind: str, status: str, since: str) -> dict[str, Any]:
@@ -207,7 +211,7 @@ def job(world: World, gang: Gang) -> dict[str, Any]:
         status |= {"active": len(gang.members), "ready": sum(member.bound is not None for member in gang.members)}
     template = {
         "metadata": {"labels": {QUEUE: gang.queue}},
-        "spec": {"containers": [_container(gang, gang.members[0])]},
+        "spec": {"containers": [_container(gang, gang.shape, 0)]},
     }
     metadata = {
         "name": gang.job,

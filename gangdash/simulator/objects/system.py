@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -13,7 +13,9 @@ from gangdash.simulator.events import Event
 from gangdash.simulator.identity import stamp, uid
 from gangdash.simulator.objects.pods import PLANTED_SECRET
 from gangdash.simulator.plant import NAMESPACES, NIGHT, PRIORITIES, SYSTEM_NAMESPACES
-from gangdash.simulator.world import World
+
+if TYPE_CHECKING:
+    from gangdash.simulator.world import World
 
 KAI = "kai-scheduler"
 VERSION = "v0.17.0"
@@ -114,7 +116,8 @@ def _components(world: World) -> Iterator[dict[str, Any]]:
 
 
 def _deployment(world: World, name: str, image: str, args: list[str], *, up: bool) -> dict[str, Any]:
-    container: dict[str, Any] = {"name": image, "image": f"registry.example.com/kai/{image}:{VERSION}", "args": args}
+    container: dict[str, Any] = {"name": image, "image": f"registry.example.com/kai/{image}:{VERSION}"}
+    container |= {"args": args} if args else {}
     container |= {"env": [{"name": "WEBHOOK_TOKEN", "value": PLANTED_SECRET}]}
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}
