@@ -1,6 +1,7 @@
 """Which annotations, arguments and flags may be kept: everything else is dropped while decoding.
 
-Annotations and arguments are free text in which people put secrets, so they are kept by name only.
+Annotations and arguments are free text in which people put secrets, so they are kept by name only, and a
+container's last words are a piece of its log, so they are not kept at all.
 Leaves out fields: those are allowed by being named in a record or in the table of kinds.
 """
 
@@ -51,6 +52,10 @@ SWITCHES = frozenset({
     "restrict-node-scheduling", "schedule-csi-storage", "update-pod-eviction-condition", "use-scheduling-signatures",
 })  # fmt: skip
 """Flags that take no separate value: alone they mean true."""
+
+
+RUNTIME_REASONS = frozenset({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"})
+"""Why a container ended before it could say a word: the message is the runtime's, not a piece of its log."""
 
 
 def kept_annotations(annotations: dict[str, str] | None) -> dict[str, str] | None:

@@ -66,11 +66,13 @@ def _object(kind: kinds.Kind) -> dict[str, Any]:
         "parameters": {"secret": SECRET}, "config": [{"opaque": {"parameters": SECRET}}],
     }  # fmt: skip
     data = {"password": SECRET, "config.yaml": f"database: {SECRET}"}
+    ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": SECRET}}
+    status = {"containerStatuses": [{"name": "main", "state": ended, "lastState": ended}]}
     webhook = {"name": "w", "clientConfig": {"caBundle": SECRET, "url": f"https://{SECRET}"}}
     return raw.thing(
         kind.api_version(kind.versions[0]), kind.name, "x", "team" if kind.namespaced else "",
         metadata=_METADATA, spec=spec, data=data, binaryData=data, stringData=data, parameters={"a": SECRET},
-        webhooks=[webhook],
+        webhooks=[webhook], status=status,
     )  # fmt: skip
 
 
@@ -92,6 +94,15 @@ def test_what_placement_needs_survives() -> None:
     assert pod.meta.annotations == {"pod-group-name": "gang"}
     assert pod.containers[0].config_maps == ("settings", "more")
     assert pod.containers[0].name == "main"
+
+
+def test_last_words_are_kept_of_a_container_that_never_ran() -> None:
+    pod = raw.pod("p")
+    ended = {"terminated": {"exitCode": 128, "reason": "StartError", "message": "no such device"}}
+    pod["status"]["containerStatuses"] = [{"name": "main", "lastState": ended}]
+    snapshot = snapshot_of(load_bytes(json.dumps(raw.dump(pod)).encode(), name="dump"))
+
+    assert snapshot.pods[0].container_states[0].last_message == "no such device"
 
 
 def test_no_config_map_content_survives_a_scheduler_snapshot() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gangdash.kube.allowed import kept_pod_args
+from gangdash.kube.allowed import RUNTIME_REASONS, kept_pod_args
 from gangdash.kube.records.base import (
     Affinity,
     Amounts,
@@ -172,10 +172,16 @@ class Running(Part):
 
 
 class Terminated(Part):
+    """``message`` only where the runtime speaks: once a container has run, these are its own last words."""
+
     reason: str | None = None
     message: str | None = None
     exit_code: Int | None = None
     finished_at: Time | None = None
+
+    def __post_init__(self) -> None:
+        if self.reason not in RUNTIME_REASONS:
+            self.message = None
 
 
 class ContainerState(Part):
