@@ -65,8 +65,8 @@ REASONS = (
         title="Pod larger than any node",
         meaning="One pod asks for more than the largest eligible node has, even when that node is empty.",
         who=Who.OWNER,
-        sentence="A pod needs {need}; the largest node it may use ({node}) has {have:bare}, even empty.",
-        forms={"none": "A pod needs {need}; none of the {nodes:node|nodes} it may use has any."},
+        sentence="Pod {pod} needs {need}; the largest node it may use ({node}) has {have:bare}, even empty.",
+        forms={"none": "Pod {pod} needs {need}; none of the {nodes:node|nodes} it may use has any."},
         evidence=("allocatable of every eligible node", "exact search on the empty cluster"),
         upstream=(r"No node in the .*node-pool has", r"MaxNodePoolResources"),
         hints=(_GPU_WORDS, _SHORT_WORDS),
@@ -97,12 +97,17 @@ REASONS = (
         sentence="Needs {need} in one {level}; the largest ({domain}) has {have:bare}, even empty.",
         forms={
             "pods": (
-                "Needs {pods:pod|pods} in one {level}; the largest ({domain}) can hold {fit:bare}, even empty: "
-                "{domains:domain|domains} in all."
+                "Needs {pods:pod|pods} of {each} in one {level}; the best ({domain}) can hold {fit}, even empty "
+                "({domains:domain|domains} in all)."
             ),
             "claim": (
-                "Needs {pods:node|nodes} in one {level} for compute domain {claim}; the largest ({domain}) has "
-                "{fit:bare}: no domain of that size exists."
+                "Needs {pods:node|nodes} in one {level} for compute domain {claim}; the best ({domain}) can hold "
+                "{fit}, even empty."
+            ),
+            "none": "Needs {need} in one {level}, and no node carries all labels of that topology.",
+            "pinned": (
+                "Its running pods tie it to {domain} ({level}), which can never hold {pods:pod more|pods more}: "
+                "{fit} would fit, even empty."
             ),
         },
         evidence=("Topology levels and node labels", "allocatable per domain", "exact search on the empty domains"),
@@ -116,12 +121,9 @@ REASONS = (
         meaning="Too few GPUs are free in all; it would fit if the holders were gone, and none of them can be moved.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "Needs {need}; {free:bare} of {total:bare} {free:~is|are} free on the {nodes:node|nodes} it may use, "
-            "held by {holders:list}."
+            "Needs {need}; {free:bare} of {total:bare} GPUs are free on the {nodes:node|nodes} it may use, the "
+            "rest is held by {holders:list}."
         ),
-        forms={
-            "one_node": "Needs {need} on one node; the best node ({node}) has {have:bare} free, held by {holders:list}."
-        },
         evidence=("free GPUs per node", "holders and whether each could be evicted"),
         upstream=(_GPU_WORDS,),
         hints=(_SHORT_WORDS,),
@@ -132,9 +134,12 @@ REASONS = (
         meaning="Enough GPUs are free in sum, but not enough on single nodes for the pods' size.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "Needs {pods:pod|pods} of {each}; {free} are free, but only {fit:pod fits|pods fit}: the best nodes have "
+            "Needs {pods:pod|pods} of {each}; {free} are free, but {fit} {fit:~fits|fit}: the best nodes have "
             "{best:list} free."
         ),
+        forms={
+            "none_fits": "Needs {each} on one node; {free} are free, but scattered: the best nodes have {best:list}.",
+        },
         evidence=("free GPUs per node", "holders and whether each could be evicted"),
         upstream=(_GPU_WORDS,),
         hints=(_SHORT_WORDS,),
@@ -145,18 +150,19 @@ REASONS = (
         meaning="The cluster has enough free, but no single topology domain does; at least one could if it were empty.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "Needs {need} in one {level}; the best ({domain}) has {have:bare} free, "
-            "{could:domain|domains} could hold it if empty."
+            "Needs {need} in one {level}; the best ({domain}) has {have:bare} free, {could:domain|domains} could "
+            "hold it if empty."
         ),
         forms={
             "pods": (
-                "Needs {pods:pod|pods} in one {level}; the best ({domain}) takes {fit:bare} now, "
+                "Needs {pods:pod|pods} of {each} in one {level}; the best ({domain}) takes {fit} now, "
                 "{could:domain|domains} could hold it if empty."
             ),
             "pinned": (
-                "Its running pods tie it to {domain} ({level}); {pods:more pod|more pods} must join there and "
-                "{fit:bare} {fit:~fits|fit}."
+                "Its running pods tie it to {domain} ({level}), where {pods:pod more|pods more} must go and {fit} "
+                "{fit:~fits|fit} now."
             ),
+            "none": "Needs {need} in one {level}, and no node carries all labels of that topology.",
         },
         evidence=("Topology levels and node labels", "free resources per domain"),
         upstream=_DOMAIN_WORDS,
@@ -170,10 +176,12 @@ REASONS = (
         sentence="Pod {pod} needs {need}; the best node ({node}) has {have:bare} free, short by {short}.",
         forms={
             "pods": (
-                "Needs {pods:pod|pods} of {each}; only {fit:bare} {fit:~fits|fit}: the best node ({node}) has "
-                "{have:bare} free."
+                "Needs {pods:pod|pods} of {each}; {fit} {fit:~fits|fit}: the best node ({node}) has {have:bare} free."
             ),
-            "beside": "Only {node} offers {wanted}, and there {have} {verb} free of the {need:bare} needed.",
+            "beside": (
+                "Pod {pod} needs {need}; {node}, the best node with enough of the rest ({wanted}), has {have:bare} "
+                "free."
+            ),
         },
         evidence=("free resources per node", "the pod's own requests, sidecars and overhead included"),
         upstream=(r"didn't have enough resources?: (?!GPUs|GPU memory)", r"Not enough resources due to pod overhead"),
@@ -184,7 +192,8 @@ REASONS = (
         title="No free pod slot",
         meaning="The nodes with room have as many pods as their kubelet allows.",
         who=Who.CLUSTER_ADMIN,
-        sentence="No free pod slot on {nodes:list}: {used} of {allowed} in use{where}.",
+        sentence="No free pod slot on {nodes:list}: {used} of {allowed} are in use.",
+        forms={"domain": "No free pod slot on {nodes:list} in {domain}: {used} of {allowed} are in use."},
         evidence=("allocatable pods per node", "pods on each node"),
         upstream=(r"node\(s\) pod number exceeded|Too many pods|resources?: pods", _GPU_WORDS),
         hints=(_SHORT_WORDS,),
@@ -194,12 +203,15 @@ REASONS = (
         title="Selector matches no usable node",
         meaning="Node selector or node affinity leaves no node, or none that could hold the pods.",
         who=Who.OWNER,
-        sentence="{pods:pod asks|pods ask} for nodes with {selector}; {nodes:node has|nodes have} it, {needed} needed.",
+        sentence=(
+            "{pods:pod asks|pods ask} for nodes with {selector}; {nodes:node has|nodes have} it ({examples:list}), "
+            "and that is not enough."
+        ),
         forms={
             "none": "{pods:pod asks|pods ask} for nodes with {selector}; no node has it.",
             "gpu": (
-                "{pods:pod asks|pods ask} for nodes with {selector}; {nodes:node has|nodes have} it, with {have} "
-                "of {need:bare}."
+                "{pods:pod asks|pods ask} for nodes with {selector}; {nodes:node has|nodes have} it "
+                "({examples:list}), the best with {have:bare} of {need} free."
             ),
         },
         evidence=("nodeSelector and affinity of the pods", "labels of the nodes"),
@@ -213,8 +225,8 @@ REASONS = (
         meaning="The nodes that could hold the pods carry a taint that the pods do not tolerate.",
         who=Who.OWNER,
         sentence=(
-            "{nodes:node that could hold it carries|nodes that could hold it carry} the taint {taint}, "
-            "which its pods do not tolerate ({examples:list})."
+            "{nodes:node that could hold it carries|nodes that could hold it carry} the taint {taint}, which its "
+            "pods do not tolerate ({examples:list})."
         ),
         evidence=("taints of the nodes", "tolerations of the pods"),
         upstream=(r"had untolerated taint",),
@@ -226,12 +238,7 @@ REASONS = (
         title="Pod affinity cannot be met",
         meaning="Pod affinity or anti-affinity refuses every node with room.",
         who=Who.OWNER,
-        sentence="Pod {kind} on {key} refuses {nodes:node|nodes} with room ({examples:list}).",
-        forms={
-            "tied": (
-                "Pod affinity ties it to {domain} ({key}), where {sibling} runs: {have} free there, {need:bare} needed."
-            )
-        },
+        sentence="Required pod {kind} on {key} keeps it off {nodes:node|nodes} with room ({examples:list}).",
         evidence=("pod affinity terms", "labels of running pods and nodes"),
         upstream=(r"didn't match pod (anti-)?affinity rules", r"didn't satisfy existing pods anti-affinity rules"),
         hints=(_SHORT_WORDS,),
@@ -241,7 +248,7 @@ REASONS = (
         title="Volume cannot be used",
         meaning="A volume claim is missing, unbound, or bound where the pod cannot run.",
         who=Who.OWNER,
-        sentence="Volume claim {claim} keeps it from {nodes:node|nodes} with room: {problem}.",
+        sentence="Volume claim {claim} cannot be used on the {nodes:node|nodes} with room ({examples:list}).",
         evidence=("PersistentVolumeClaim, PersistentVolume, StorageClass",),
         upstream=(
             r"persistentvolumeclaim .* not found",
@@ -257,15 +264,9 @@ REASONS = (
         meaning="Too few nodes publish free devices for a resource claim of the pods.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "{fit:pod|pods} of {pods:bare} fit: device class {device_class} has no free device on "
-            "{without:node|nodes} ({examples:list})."
+            "{fit} of {pods:pod fits|pods fit}: {without:node has|nodes have} no free device of class "
+            "{device_class} ({examples:list})."
         ),
-        forms={
-            "count": (
-                "{fit} of {pods:pod fits|pods fit}: {without:node publishes|nodes publish} no free device of class "
-                "{device_class} ({examples:list})."
-            ),
-        },
         evidence=("ResourceClaim", "ResourceSlice per node", "DeviceClass"),
         upstream=(
             r"cannot allocate all claims",
@@ -278,8 +279,10 @@ REASONS = (
         title="No device of the asked shape",
         meaning="A fraction, an amount of GPU memory or a MIG profile fits on no single device.",
         who=Who.OWNER,
-        sentence="Needs {need} on one device; the best device (node {node}) has {have} free.",
-        forms={"profile": "Needs {need}; {nodes:node offers|nodes offer} that profile, with {have} free."},
+        sentence="Needs {need} on one device; the device with most room (node {node}) has {have} free.",
+        forms={
+            "profile": "Needs {need}; {nodes:node offers|nodes offer} that profile, the best ({node}) with {have} free."
+        },
         evidence=("GPU sharing groups per node", "MIG resources per node"),
         upstream=(r"GPU memory", r"mig profile", _GPU_WORDS),
         hints=(_SHORT_WORDS, r"Unable to schedule pod"),
@@ -302,7 +305,8 @@ REASONS = (
         title="Constraints exclude each other",
         meaning="Each constraint alone can be met; together they leave no placement.",
         who=Who.OWNER,
-        sentence="No node meets all of {constraints:list}; each alone can be met.",
+        sentence="No node meets {constraints:list} together; each alone can be met.",
+        forms={"ports": "Host port {ports} is taken on the {nodes:node|nodes} with room ({examples:list})."},
         evidence=("every check on every node", "re-runs with single constraints lifted"),
         hints=(_SHORT_WORDS, _GPU_WORDS),
         never=True,

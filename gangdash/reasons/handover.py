@@ -149,9 +149,6 @@ REASONS = (
             "Would fit with {examples:list} uncordoned ({free} free there); KAI refuses a cordoned node whatever a "
             "pod tolerates."
         ),
-        forms={
-            "mixed": "Would fit with {nodes:node|nodes} back: {examples:list} cordoned, {others:list} {other_state}.",
-        },
         evidence=("spec.unschedulable of the nodes", "re-run with the nodes repaired"),
         upstream=(r"node\(s\) were unschedulable|NodeUnschedulable|unschedulable",),
         hints=(_SHORT_WORDS,),
@@ -162,9 +159,10 @@ REASONS = (
         meaning="It would fit on nodes that are not ready.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "Would fit with {examples:list} ready again ({free} there); {nodes:~it is|they are} not ready since "
-            "{since}."
+            "Would fit with {examples:list} ready ({free} free there), which {nodes:~has|have} not been ready for "
+            "{since:span}."
         ),
+        forms={"unknown": "Would fit with {examples:list} ready ({free} free there)."},
         evidence=("Ready condition of the nodes", "re-run with the nodes repaired"),
         upstream=(r"not ready|NotReady|unreachable",),
         hints=(_SHORT_WORDS, r"had untolerated taint"),
@@ -174,11 +172,12 @@ REASONS = (
         title="Nodes are tainted for repair",
         meaning="It would fit on nodes that carry a taint put there because of their state.",
         who=Who.CLUSTER_ADMIN,
-        sentence="Would fit on {examples:list}, which {nodes:~carries|carry} the taint {taint}{since}.",
+        sentence="Would fit on {examples:list}, which {nodes:~carries|carry} the taint {taint} since {since:span} ago.",
         forms={
+            "plain": "Would fit on {examples:list}, which {nodes:~carries|carry} the taint {taint}.",
             "pinned": (
-                "Its pods are pinned to {examples:list}, which {nodes:~carries|carry} the taint {taint}{since}; "
-                "{free:other node|other nodes} {free:~is|are} free but excluded by {selector}."
+                "Its pods are pinned to {examples:list}, which {nodes:~carries|carry} the taint {taint}; "
+                "{spare_nodes:list} {spare:~has|have} room, but the selector excludes {spare:~it|them}."
             ),
         },
         evidence=("taints of the nodes and when they were added", "re-run with the nodes repaired"),
@@ -191,9 +190,15 @@ REASONS = (
         meaning="A node offers fewer GPUs than it has; with all of them it would fit.",
         who=Who.PLATFORM,
         sentence=(
-            "{node} offers {offered:bare} of its {capacity}; with all of them the gang would fit ({fit} of "
-            "{pods:pod fits|pods fit} now)."
+            "{node} offers {offered} of its {capacity}; with all of them the gang would fit ({fit} of {pods:pod "
+            "fits|pods fit} now)."
         ),
+        forms={
+            "several": (
+                "{examples:list} do not offer all their GPUs; with all of them the gang would fit ({fit} of "
+                "{pods:pod fits|pods fit} now)."
+            ),
+        },
         evidence=(
             "allocatable against capacity of the node",
             "device plugin on that node",
@@ -208,17 +213,26 @@ REASONS = (
         meaning="Nodes with GPUs advertise none because the device plugin does not run there.",
         who=Who.PLATFORM,
         sentence=(
-            "{examples:list} {nodes:~advertises|advertise} no GPU of {capacity}: {problem}; with the device plugin "
-            "back the gang would fit."
+            "{examples:list} {nodes:~offers|offer} no GPU of {capacity}: no device plugin pod is ready there; "
+            "{offering:node offers|nodes offer} GPUs."
         ),
         forms={
-            "count": (
-                "{offering} of {needed:node offers|nodes offer} GPUs; {examples:list} "
-                "{nodes:~advertises|advertise} none: {problem}."
+            "paused": (
+                "{examples:list} {nodes:~offers|offer} no GPU of {capacity}: the device plugin is paused by label "
+                "{what}."
+            ),
+            "driver": (
+                "{examples:list} {nodes:~offers|offer} no GPU of {capacity}: driver pod {what} is not ready, so no "
+                "device plugin runs; {offering:node offers|nodes offer} GPUs, {needed:pod needs|pods need} one "
+                "each."
+            ),
+            "pod": (
+                "{examples:list} {nodes:~offers|offer} no GPU of {capacity}: device plugin pod {what} is not ready "
+                "there; {offering:node offers|nodes offer} GPUs."
             ),
             "selector": (
-                "No node advertises GPUs: the device plugin DaemonSet {daemonset} selects {selector}, which no "
-                "node carries, so it runs 0 pods."
+                "No node offers a GPU: the device plugin's DaemonSet {daemonset} selects {selector}, which no node "
+                "carries, so it runs 0 pods."
             ),
         },
         evidence=("allocatable of the nodes", "DaemonSet and pods of the device plugin", "labels of the nodes"),
@@ -231,9 +245,15 @@ REASONS = (
         meaning="Pods that should be gone still hold what the gang needs.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "{holders:list} {count:~is|are} still terminating on {nodes:list} after {age:span} and "
-            "{count:~holds|hold} {held}{state}."
+            "{holders:list} {pods:~has|have} been terminating on {nodes:list} for {age:span} and "
+            "{pods:~holds|hold} {held} that it needs."
         ),
+        forms={
+            "dead_node": (
+                "{holders:list} {pods:~has|have} been terminating for {age:span} on {nodes:list}, which is not "
+                "ready, and {pods:~holds|hold} {held} that it needs."
+            ),
+        },
         evidence=("deletionTimestamp of the pods", "state of their nodes", "re-run with the pods gone"),
         upstream=(r"was pipelined to node",),
         hints=(_SHORT_WORDS, _GPU_WORDS),

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from gangdash.engine.explain import (
     binding,
+    capacity,
     config,
     evicted,
     gates,
@@ -50,7 +51,17 @@ def _waiting(gang: Gang) -> Iterator[Finding]:
     yield from evicted.evicted(gang)
     if gang.binding:
         yield from binding.bind_trouble(gang)
-    yield from placeable.placeable(gang)
+    if placeable.placed_by_replay(gang):
+        yield from placeable.placeable(gang)
+        return
+    yield from _unplaced(gang)
+
+
+def _unplaced(gang: Gang) -> Iterator[Finding]:
+    """Yield why the replay does not place a gang that the scheduler does try."""
+    room = capacity.room_of(gang)
+    if room is not None:
+        yield from capacity.capacity(gang, room)
     yield Finding(ReasonCode.NOT_MODELLED, facts={"parts": ("capacity",)})
 
 

@@ -1,0 +1,115 @@
+"""No placement exists: because of lost capacity (NODE), because it never can (too small), or because others hold it.
+
+Asks ``room`` with things taken away, in this order: state of nodes and devices; then, on the empty cluster, what
+makes it impossible for ever; then what is in the way now. The smallest set that makes the step fit is the binding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gangdash.engine.explain import nofit, nodestate
+from gangdash.engine.explain.gang import Gang
+from gangdash.engine.explain.holders import holders_on
+from gangdash.engine.explain.nodegroups import node_groups
+from gangdash.engine.explain.room import CHECK_REASONS, DOMAIN, STATE_REASONS, Lift, Lifts, Room, reason_lift
+from gangdash.engine.rules.steps import next_tasks
+from gangdash.engine.verdict import Certainty, Finding, Members, ReasonCode
+
+
+def room_of(gang: Gang) -> Room | None:
+    """Return the room for the gang's next step; None where the scheduler would try none."""
+    job = gang.job
+    if job is None or gang.shard is None:
+        return None
+    session = gang.context.session(gang.shard)
+    tasks = next_tasks(session, job, real=True)
+    return Room(session, job, tasks) if tasks else None
+
+
+def state_lifts(room: Room) -> list[Lift]:
+    return [reason_lift(reason) for reason in STATE_REASONS if reason in room.present]
+
+
+def busy_lifts(room: Room) -> list[Lift]:
+    """Return one lift per resource that others use; GPUs first, so that they are named where they suffice."""
+    names = [room.slot_name(slot) for slot in room.slots]
+    return [Lift("busy", name) for name in sorted(names, key=_resource_rank)]
+
+
+def _resource_rank(name: str) -> tuple[int, str]:
+    order = {"gpu": 0, "cpu": 2, "memory": 3, "pods": 4}
+    return order.get(name, 1), name
+
+
+def capacity(gang: Gang, room: Room) -> Iterator[Finding]:
+    """Yield why the step fits nowhere: node state, never, or now; what else is in the way comes after."""
+    states = state_lifts(room)
+    if states:
+        smallest = room.smallest(states)
+        if smallest:
+            yield _complete(gang, room, nodestate.finding(gang, room, smallest))
+    never = _never(room, frozenset(states))
+    if never is not None:
+        yield from _findings(gang, room, never, never=True)
+        return
+    now = _now(room, frozenset(states))
+    if now is not None:
+        yield from _findings(gang, room, now, never=False)
+
+
+def _all_busy(room: Room) -> Lifts:
+    names = room.session.layout.names
+    return frozenset(Lift("busy", name) for name in names)
+
+
+def _checks(room: Room) -> list[Lift]:
+    return [reason_lift(reason) for reason in CHECK_REASONS if reason in room.present]
+
+
+def _domain(room: Room) -> list[Lift]:
+    return [DOMAIN] if room.level else []
+
+
+def _never(room: Room, states: Lifts) -> Lifts | None:
+    """Return the smallest set without which the step fits the empty, repaired cluster; None when it fits as it is."""
+    empty = states | _all_busy(room)
+    if room.fits(empty) is not False:
+        return None
+    sizes = [Lift("size", room.slot_name(slot)) for slot in room.slots]
+    lifts = [*_domain(room), *_checks(room), *sorted(sizes, key=lambda lift: _resource_rank(lift.what))]
+    return room.smallest(lifts, empty) or frozenset(lifts)
+
+
+def _now(room: Room, states: Lifts) -> Lifts | None:
+    """Return the smallest set of things in the way now; None when nothing is, so that the search finds a placement."""
+    if room.fits() is not False:
+        return None
+    lifts = [*_domain(room), *busy_lifts(room), *_checks(room)]
+    found = room.smallest(lifts)
+    return found if found is not None else room.smallest([*lifts, *states])
+
+
+def _findings(gang: Gang, room: Room, binding: Lifts, *, never: bool) -> Iterator[Finding]:
+    for finding in nofit.findings(gang, room, binding, never=never):
+        yield _complete(gang, room, finding)
+
+
+def _complete(gang: Gang, room: Room, finding: Finding) -> Finding:
+    """Add what every finding about capacity carries: members, node reasons, holders, proof."""
+    fit = room.fit_count(range(len(room.nodes)))
+    placed = len(gang.placed)
+    needed = len(room.tasks) + (placed if not gang.is_satisfied else 0)
+    fit = min(placed, needed - len(room.tasks)) + min(fit, len(room.tasks))
+    nodes = finding.nodes or node_groups(gang, room)
+    return replace(
+        finding,
+        members=finding.members or Members(needed, fit, needed - fit, 0),
+        nodes=nodes,
+        holders=finding.holders or (() if finding.code in _NEVER else holders_on(gang, room)),
+        certainty=Certainty.PROVED,
+    )
+
+
+_NEVER = frozenset({ReasonCode.NODE_TOO_SMALL, ReasonCode.CLUSTER_TOO_SMALL, ReasonCode.DOMAIN_TOO_SMALL})

@@ -1,0 +1,439 @@
+"""Is there room for the next step of a gang, and which single thing would have to be different?
+
+Problem: the pods of a step come in classes of equal pods; nodes have free amounts and reasons to refuse a class;
+a topology constraint asks for one domain. A *lift* takes one thing away: a reason, the use of a resource by others,
+a node's size, the constraint. ``fits`` answers by exact search for any set of lifts; ``smallest`` finds a smallest
+set that makes the step fit. Relaxations are only ever generous: a "no" is a proof, a "yes" is one where ``is_exact``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from gangdash.engine.exact import PodClass, Vector, alone, place
+from gangdash.engine.explain.devices import missing_gpus
+from gangdash.engine.explain.refusal import refusals
+from gangdash.engine.identifiers import NodeReason
+from gangdash.engine.model.podgroup import TopologyConstraint
+from gangdash.engine.model.topology import Topology
+from gangdash.engine.rules.matching import selector_matches
+from gangdash.engine.session import GPU, JobState, NodeState, PodSet, Session, Status, SubGroupSet, TaskState
+from gangdash.engine.statement.status import ACTIVE_ALLOCATED
+
+STATE_REASONS = (
+    NodeReason.CORDONED,
+    NodeReason.NOT_READY,
+    NodeReason.STATE_TAINT,
+    NodeReason.NO_DEVICE_PLUGIN,
+    NodeReason.DEVICES_UNHEALTHY,
+    NodeReason.TERMINATING,
+)
+"""What keeps capacity away because of the state of a node or of its devices."""
+CHECK_REASONS = (
+    NodeReason.SELECTOR,
+    NodeReason.TAINT,
+    NodeReason.VOLUME,
+    NodeReason.CLAIM,
+    NodeReason.POD_AFFINITY,
+    NodeReason.PORTS,
+    NodeReason.GPU_SHAPE,
+    NodeReason.RESOURCE,
+    NodeReason.NUMA,
+)
+_SEARCH_STEPS = 20_000
+"""Steps of one exact search here. Many are asked for one gang, so each is kept short."""
+_UNBOUNDED = 1e18
+
+
+class Lift(NamedTuple):
+    """One thing taken away: ``kind`` is reason, busy (what others use), size (what a node has) or domain."""
+
+    kind: str
+    what: str = ""
+
+
+DOMAIN = Lift("domain")
+Lifts = frozenset[Lift]
+NOTHING: Lifts = frozenset()
+
+
+def reason_lift(reason: NodeReason) -> Lift:
+    return Lift("reason", reason.value)
+
+
+@dataclass(slots=True)
+class Class:
+    """Pods of one step that ask for the same and are refused by the same nodes."""
+
+    tasks: list[TaskState]
+    per_node: int | None
+    """At most this many share a node, by anti-affinity among themselves."""
+
+    @property
+    def task(self) -> TaskState:
+        return self.tasks[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A topology domain: ``path`` are its label values from the broadest level on."""
+
+    path: tuple[str, ...]
+    level: str
+    nodes: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return self.path[-1]
+
+
+class Room:
+    """The room for one step of one gang in the session as it opened."""
+
+    def __init__(self, session: Session, job: JobState, tasks: Sequence[TaskState]) -> None:
+        self.session = session
+        self.job = job
+        self.tasks = list(tasks)
+        self.nodes: list[NodeState] = session.all_nodes
+        self.classes = _classes(self.tasks)
+        self._known: dict[Lifts, bool | None] = {}
+
+    # What the nodes say
+
+    @cached_property
+    def reasons(self) -> list[list[frozenset[NodeReason]]]:
+        """``reasons[class][node]``: why the node refuses the class, amounts aside."""
+        return [[self._reasons(item, node) for node in self.nodes] for item in self.classes]
+
+    def _reasons(self, item: Class, node: NodeState) -> frozenset[NodeReason]:
+        return refusals(self.session, self.job, item.task, node)
+
+    @cached_property
+    def present(self) -> frozenset[NodeReason]:
+        """Every reason that some node gives some class, and every loss of capacity that some node has."""
+        found = {reason for row in self.reasons for reasons in row for reason in reasons}
+        found.update(reason for node in self.nodes for reason in self.lost(node))
+        return frozenset(found)
+
+    def lost(self, node: NodeState) -> dict[NodeReason, float]:
+        """Return the GPUs that the node's devices or terminating pods keep away, by reason."""
+        found: dict[NodeReason, float] = {}
+        missing = missing_gpus(node.node)
+        if missing is not None:
+            found[missing[0]] = missing[1]
+        if any(placed.status is Status.STUCK_IN_RELEASING for placed in node.placed.values()):
+            found[NodeReason.TERMINATING] = sum(
+                placed.charge[GPU] for placed in node.placed.values() if placed.status is Status.STUCK_IN_RELEASING
+            )
+        return found
+
+    @cached_property
+    def slots(self) -> list[int]:
+        """Resources that the step asks for."""
+        width = len(self.session.layout.names)
+        return [slot for slot in range(width) if any(item.task.request[slot] > 0 for item in self.classes)]
+
+    def slot_name(self, slot: int) -> str:
+        return self.session.layout.names[slot]
+
+    def supply(self, node: NodeState, lifts: Lifts) -> list[float]:
+        """Return what the node can give, releases under way included, with lifts applied."""
+        supply = [a + b for a, b in zip(node.idle, node.releasing, strict=True)]
+        if reason_lift(NodeReason.TERMINATING) in lifts:
+            for placed in node.placed.values():
+                if placed.status is Status.STUCK_IN_RELEASING:
+                    supply = [a + b for a, b in zip(supply, placed.charge, strict=True)]
+        extra = self._missing_gpus(node, lifts)
+        supply[GPU] += extra
+        for slot, name in enumerate(self.session.layout.names):
+            if Lift("size", name) in lifts:
+                supply[slot] = _UNBOUNDED
+            elif Lift("busy", name) in lifts:
+                supply[slot] = node.allocatable[slot] + (extra if slot == GPU else 0.0)
+        return supply
+
+    @staticmethod
+    def _missing_gpus(node: NodeState, lifts: Lifts) -> float:
+        missing = missing_gpus(node.node)
+        return missing[1] if missing is not None and reason_lift(missing[0]) in lifts else 0.0
+
+    def allows(self, index: int, node: NodeState, lifts: Lifts) -> bool:
+        """Whether the checks, amounts aside, let the class on the node."""
+        return all(reason_lift(reason) in lifts for reason in self.reasons[index][node.index])
+
+    # Exact questions
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a "yes" is a proof: nothing of the step depends on where its other pods go."""
+        if len(self._inner) > 0 and not self._one_inner:
+            return False
+        return all(
+            not item.task.asks_shared_gpu and not item.task.pod.claims and not _has_pod_terms(item.task)
+            for item in self.classes
+        )
+
+    def fits(self, lifts: Lifts = NOTHING) -> bool | None:
+        """Whether the step fits with the lifts; None when the search budget ran out."""
+        if lifts not in self._known:
+            self._known[lifts] = self._fits(lifts)
+        return self._known[lifts]
+
+    def _fits(self, lifts: Lifts) -> bool | None:
+        unsure = False
+        for nodes in self._node_sets(lifts):
+            answer = self.fits_on(nodes, lifts)
+            if answer:
+                return True
+            unsure |= answer is None
+        return None if unsure else False
+
+    def _node_sets(self, lifts: Lifts) -> Iterator[Sequence[int]]:
+        if DOMAIN in lifts or self.domains is None:
+            yield range(len(self.nodes))
+        else:
+            for domain in self.domains:
+                yield domain.nodes
+
+    def fits_on(self, nodes: Sequence[int], lifts: Lifts) -> bool | None:
+        """Whether the step fits on these nodes alone; subgroups with a domain of their own each need one there."""
+        together = self._place(range(len(self.classes)), nodes, lifts)
+        if not together or DOMAIN in lifts:
+            return together
+        for classes, domains in self._inner:
+            inside = set(nodes)
+            tries = [self._place(classes, [n for n in domain.nodes if n in inside], lifts) for domain in domains]
+            if not any(tries):
+                return None if None in tries else False
+        return True
+
+    def _place(self, classes: Iterable[int], nodes: Sequence[int], lifts: Lifts) -> bool | None:
+        """Search one placement of the classes on the nodes."""
+        supply = [self.supply(self.nodes[n], lifts) for n in nodes]
+        # A node with a negative amount of anything takes no pod at all.
+        usable = [position for position, amounts in enumerate(supply) if min(amounts) >= 0]
+        free: list[Vector] = [tuple(supply[p][slot] for slot in self.slots) for p in usable]
+        demand = [self._demand(index, [nodes[p] for p in usable], lifts) for index in classes]
+        return place([part for parts in demand for part in parts], free, _SEARCH_STEPS).fits
+
+    def _demand(self, index: int, nodes: Sequence[int], lifts: Lifts) -> list[PodClass]:
+        item = self.classes[index]
+        request = [item.task.request[slot] for slot in self.slots]
+        if not item.task.asks_shared_gpu:
+            allowed = frozenset(p for p, n in enumerate(nodes) if self.allows(index, self.nodes[n], lifts))
+            return [PodClass(len(item.tasks), tuple(request), allowed, item.per_node)]
+        if GPU in self.slots:
+            request[self.slots.index(GPU)] = 0.0
+        return self._shared_demand(index, nodes, tuple(request), lifts)
+
+    def _shared_demand(self, index: int, nodes: Sequence[int], request: Vector, lifts: Lifts) -> list[PodClass]:
+        """Return demand for shared GPUs: only nodes with a device that has room, as if each pod were alone there."""
+        item = self.classes[index]
+        allowed = frozenset(
+            p
+            for p, n in enumerate(nodes)
+            if self.allows(index, self.nodes[n], lifts) and self.takes_share(item.task, self.nodes[n], lifts) > 0
+        )
+        most = max((self.takes_share(item.task, self.nodes[n], lifts) for n in nodes), default=0)
+        return [PodClass(len(item.tasks), request, allowed, max(most, 1))]
+
+    def takes_share(self, task: TaskState, node: NodeState, lifts: Lifts) -> int:
+        """Return how many pods with the task's share the node's devices can take."""
+        if Lift("size", "gpu") in lifts or reason_lift(NodeReason.GPU_SHAPE) in lifts:
+            return len(self.tasks)
+        whole = math.floor(max(self.supply(node, lifts)[GPU], 0))
+        portion = node.portion_need(task.gpu)
+        if portion <= 0 or portion > 1:
+            return whole // max(task.gpu.count, 1)
+        devices = [1.0] * whole
+        if Lift("busy", "gpu") not in lifts:
+            need = node.memory_need(task.gpu)
+            room = [node.gpu_memory - used for used in node.shared.used.values() if used > 0]
+            devices += [left / node.gpu_memory for left in room if left >= need]
+        return sum(math.floor(left / portion + 1e-9) for left in devices) // max(task.gpu.count, 1)
+
+    def smallest(self, lifts: Sequence[Lift], base: Lifts = NOTHING) -> Lifts | None:
+        """Return a smallest set of the lifts that makes the step fit on top of ``base``; None when none does."""
+        if self.fits(base | frozenset(lifts)) is False:
+            return None
+        for size in range(1, len(lifts) + 1):
+            for chosen in itertools.combinations(lifts, size):
+                if self.fits(base | frozenset(chosen)):
+                    return frozenset(chosen)
+        return frozenset(lifts)
+
+    # Counting, for sentences
+
+    def fit_count(self, nodes: Sequence[int], lifts: Lifts = NOTHING) -> int:
+        """Return how many pods of the step find a place on these nodes, placed class by class, largest first."""
+        free = {n: tuple(self.supply(self.nodes[n], lifts)) for n in nodes}
+        placed = 0
+        for index in sorted(range(len(self.classes)), key=lambda i: self.classes[i].task.request[GPU], reverse=True):
+            placed += self._fill(index, free, lifts)
+        return placed
+
+    def _fill(self, index: int, free: dict[int, tuple[float, ...]], lifts: Lifts) -> int:
+        item, placed = self.classes[index], 0
+        for n in sorted(free, key=lambda n: (free[n][GPU], n)):
+            if placed == len(item.tasks) or not self.allows(index, self.nodes[n], lifts):
+                continue
+            count = min(self.capacity(index, n, free[n], lifts), len(item.tasks) - placed)
+            if count > 0:
+                placed += count
+                taken = [amount * count for amount in item.task.request]
+                free[n] = tuple(a - b for a, b in zip(free[n], taken, strict=True))
+        return placed
+
+    def capacity(self, index: int, n: int, free: tuple[float, ...], lifts: Lifts) -> int:
+        """Return how many pods of a class the amounts of a node allow."""
+        item = self.classes[index]
+        if any(amount < 0 for amount in free):
+            return 0
+        request = list(item.task.request)
+        if item.task.asks_shared_gpu:
+            request[GPU] = 0
+        count = alone(PodClass(len(item.tasks), tuple(request)), 0, free)
+        if item.task.asks_shared_gpu:
+            count = min(count, self.takes_share(item.task, self.nodes[n], lifts))
+        return count if item.per_node is None else min(count, item.per_node)
+
+    # Topology
+
+    @cached_property
+    def _constraint(self) -> tuple[TopologyConstraint, Topology] | None:
+        return self._resolved(self.job.root.constraint)
+
+    def _resolved(self, constraint: TopologyConstraint | None) -> tuple[TopologyConstraint, Topology] | None:
+        if constraint is None or not constraint.topology or not constraint.required_level:
+            return None
+        found = next((t for t in self.session.snapshot.topologies if t.name == constraint.topology), None)
+        if found is None or constraint.required_level not in {level.node_label for level in found.levels}:
+            return None
+        return constraint, found
+
+    @cached_property
+    def level(self) -> str:
+        """The node label of the level that the step must keep to; the outermost, empty without a constraint."""
+        if self._constraint is not None:
+            return self._constraint[0].required_level
+        return self._inner_levels[0] if self._inner_levels else ""
+
+    @cached_property
+    def domains(self) -> list[Domain] | None:
+        """The domains that the whole step may choose from; None without a constraint on the whole."""
+        if self._constraint is None:
+            return None
+        return self._domains(*self._constraint, self._active_nodes(self.job.root))
+
+    @cached_property
+    def is_pinned(self) -> bool:
+        """Whether running pods tie the step to a domain."""
+        return bool(self._constraint and self._active_nodes(self.job.root))
+
+    def _domains(self, constraint: TopologyConstraint, topology: Topology, homes: set[str]) -> list[Domain]:
+        labels = [level.node_label for level in topology.levels]
+        depth = labels.index(constraint.required_level) + 1
+        found: dict[tuple[str, ...], list[int]] = {}
+        for node in self.nodes:
+            own = node.node.meta.labels
+            if all(label in own for label in labels):
+                found.setdefault(tuple(own[label] for label in labels[:depth]), []).append(node.index)
+        domains = [Domain(path, labels[depth - 1], tuple(nodes)) for path, nodes in sorted(found.items())]
+        if homes:
+            names = {node.index for node in self.nodes if node.name in homes}
+            return [domain for domain in domains if names.intersection(domain.nodes)]
+        return domains
+
+    def _active_nodes(self, group: SubGroupSet | PodSet) -> set[str]:
+        """Return the nodes of placed pods in pod sets that have pods of this step."""
+        leaves = [group] if isinstance(group, PodSet) else list(group.descendants())
+        concerned = {task.sub_group for task in self.tasks}
+        return {
+            task.node_name
+            for leaf in leaves
+            if leaf.name in concerned
+            for task in leaf.tasks
+            if task.start_status & ACTIVE_ALLOCATED and task.node_name
+        }
+
+    @cached_property
+    def _constrained_parts(self) -> list[tuple[list[int], list[Domain], str]]:
+        found = []
+        for group in _groups(self.job.root):
+            resolved = self._resolved(group.constraint)
+            if resolved is None:
+                continue
+            names = {group.name} if isinstance(group, PodSet) else {leaf.name for leaf in group.descendants()}
+            classes = [i for i, item in enumerate(self.classes) if item.task.sub_group in names]
+            if classes:
+                domains = self._domains(*resolved, self._active_nodes(group))
+                found.append((classes, domains, resolved[0].required_level))
+        return found
+
+    @property
+    def _inner(self) -> list[tuple[list[int], list[Domain]]]:
+        """Subgroups with a constraint of their own: their classes and the domains they may choose from."""
+        return [(classes, domains) for classes, domains, _ in self._constrained_parts]
+
+    @property
+    def _inner_levels(self) -> list[str]:
+        return [level for _, _, level in self._constrained_parts]
+
+    @property
+    def _one_inner(self) -> bool:
+        return len(self._inner) == 1 and len(self._inner[0][0]) == len(self.classes)
+
+    def part_domains(self) -> list[tuple[list[int], list[Domain], str]]:
+        """Return the subgroups with constraints of their own: classes, domains, level."""
+        return self._constrained_parts
+
+
+def _groups(root: SubGroupSet) -> Iterator[SubGroupSet | PodSet]:
+    """Yield every group below the root."""
+    for member in root.members:
+        yield member
+        if isinstance(member, SubGroupSet):
+            yield from _groups(member)
+
+
+def _classes(tasks: Iterable[TaskState]) -> list[Class]:
+    found: dict[str, Class] = {}
+    for task in tasks:
+        key = _class_key(task)
+        if key in found:
+            found[key].tasks.append(task)
+        else:
+            found[key] = Class([task], 1 if _excludes_its_like(task) else None)
+    return list(found.values())
+
+
+def _class_key(task: TaskState) -> str:
+    pod = task.pod
+    parts = (task.request, task.kind, task.gpu.count, task.gpu.portion, task.gpu.memory, sorted(task.gpu.mig.items()))
+    demands = (sorted(pod.node_selector.items()), pod.affinity, pod.tolerations, pod.volumes)
+    claims = [(claim.claim, claim.template) for claim in pod.claims]
+    ports = [container.host_ports for container in pod.containers if container.host_ports]
+    return repr((parts, demands, claims, ports, task.sub_group))
+
+
+def _has_pod_terms(task: TaskState) -> bool:
+    affinity = task.pod.affinity
+    if affinity is None:
+        return False
+    return bool(affinity.pod_required) or (bool(affinity.anti_required) and not _excludes_its_like(task))
+
+
+def _excludes_its_like(task: TaskState) -> bool:
+    """Whether required anti-affinity by host name keeps two pods with the task's labels apart."""
+    affinity = task.pod.affinity
+    if any(container.host_ports for container in task.pod.containers):
+        return True
+    return affinity is not None and any(
+        term.topology_key == "kubernetes.io/hostname" and selector_matches(term.selector, task.pod.meta.labels)
+        for term in affinity.anti_required
+    )
