@@ -243,13 +243,15 @@ def tightness(asked: Sequence[tuple[int, float]], free: Vector) -> float:
 
 
 def sort_tree(domain: Domain, asked: Sequence[tuple[int, float]], deepest: str) -> None:
-    """Sort children so that the tightest domain comes first, down to the level ``deepest``."""
-    if not deepest:
+    """Sort children so that the tightest domain comes first, down to the level ``deepest``.
+
+    The scheduler sorts one level more, which nothing looks at.
+    """
+    if not deepest or domain.level == deepest:
         return
     domain.children.sort(key=lambda child: (-tightness(asked, child.free), child.id))
-    if domain.level != deepest:
-        for child in domain.children:
-            sort_tree(child, asked, deepest)
+    for child in domain.children:
+        sort_tree(child, asked, deepest)
 
 
 def is_homogeneous(tasks: Sequence[TaskState]) -> bool:
