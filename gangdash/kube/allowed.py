@@ -28,7 +28,10 @@ KEPT_ANNOTATIONS = frozenset({
     # what an eviction event says
     "evictor-action-type", "evictor-pod-group-name", "evictor-pod-group-namespace", "num-evicted-pods",
     # other controllers
-    "grove.io/topology-name",
+    "grove.io/disable-managed-resource-protection", "grove.io/mnnvl-group", "grove.io/topology-name",
+    "nvidia.com/current-worker-hash", "nvidia.com/dynamo-operator-origin-version", "nvidia.com/enable-disaggregatedset",
+    "nvidia.com/enable-grove", "nvidia.com/grove-update-strategy", "nvidia.com/kai-scheduler-queue",
+    "nvidia.com/volcano-queue", "nvidia.com/workload-provider", "scheduling.grove.io/volcano-queue",
     "kueue.x-k8s.io/workload",
     "leaderworkerset.sigs.k8s.io/leader-name", "leaderworkerset.sigs.k8s.io/size",
     "leaderworkerset.sigs.k8s.io/exclusive-topology",
