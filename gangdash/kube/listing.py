@@ -33,9 +33,8 @@ _DEFAULT_NAMESPACE = "kai-scheduler"
 _DEFAULT_SCHEDULER = "kai-scheduler"
 
 
-class _ListMeta(msgspec.Struct, rename="camel"):
+class _ListMeta(msgspec.Struct):
     continue_: str | None = msgspec.field(name="continue", default=None)
-    resource_version: str | None = None
 
 
 class _Page(msgspec.Struct):
@@ -62,7 +61,6 @@ class _Listed:
 
     records: list[Record] = field(default_factory=list)
     bad: list[BadObject] = field(default_factory=list)
-    resource_version: str = ""
 
 
 def read_cluster(
@@ -131,7 +129,6 @@ class _Reader:
             requests=self._client.requests - asked,
             received_bytes=self._client.received_bytes - received,
             took_ms=round((time.monotonic() - started) * 1000),
-            resource_version=listed.resource_version if listed else "",
         )
 
     def _try(self, kind: Kind) -> tuple[_Listed | None, KubeError | None]:
@@ -169,7 +166,6 @@ class _Reader:
             for raw in page.items or ():
                 _add(listed, kind, version, raw)
             if not page.metadata.continue_:
-                listed.resource_version = page.metadata.resource_version or ""
                 return listed
             query["continue"] = page.metadata.continue_
 

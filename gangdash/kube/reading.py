@@ -52,7 +52,6 @@ class KindStatus:
     requests: int = 0
     received_bytes: int = 0
     took_ms: int = 0
-    resource_version: str = ""
 
 
 @dataclass(slots=True)

@@ -213,6 +213,16 @@ def test_history_goes_with_the_dump() -> None:
     assert _snapshot(RICH).history["uid-1"].placeable_since == datetime(2026, 11, 30, 8, 0, 0, 500000, UTC).timestamp()
 
 
+def test_what_only_the_server_counts_makes_no_difference() -> None:
+    touched = raw.node("n")
+    touched["metadata"] |= {"resourceVersion": "77", "managedFields": [{"manager": "kubelet", "time": raw.NOW}]}
+    touched["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastHeartbeatTime": raw.NOW}]
+    calm = raw.node("n")
+    calm["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+
+    assert write_dump(_reading(raw.dump(touched))) == write_dump(_reading(raw.dump(calm)))
+
+
 def test_digest_tells_contents_apart() -> None:
     other = raw.dump(*OBJECTS[1:], raw.pod("p", priority=1))
 

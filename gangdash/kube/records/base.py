@@ -37,7 +37,6 @@ class Metadata(Part):
     name: str
     namespace: str | None = None
     uid: str | None = None
-    resource_version: str | None = None
     generation: Int | None = None
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
