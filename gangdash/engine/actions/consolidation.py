@@ -9,10 +9,9 @@ candidates, and the gang is marked as one that could be served by several sets.
 from __future__ import annotations
 
 from gangdash.engine.actions import solver_run
-from gangdash.engine.actions.ordering import JobsByQueue
 from gangdash.engine.actions.solver_capacity import idle_gpus, releasing_gpus
-from gangdash.engine.actions.solver_generators import VictimQueue
-from gangdash.engine.rules.scenario import Scenario
+from gangdash.engine.actions.solver_trial import Ask
+from gangdash.engine.rules.scenario import LossLimit, Scenario
 from gangdash.engine.rules.steps import next_tasks
 from gangdash.engine.session import JobState, Session, Status, TaskState
 from gangdash.engine.statement.vectors import mig_gigabytes, mig_slices
@@ -33,7 +32,7 @@ class _Consolidation:
     failures_per_queue = False
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self._drawn = 0
         """Gangs drawn so far: each draw begins where the last one ended."""
 
@@ -43,39 +42,54 @@ class _Consolidation:
     def may_search(self, job: JobState) -> bool:
         """Whether ready nodes have enough GPUs, and enough GPU memory, free or being released in sum."""
         gpus, memory = 0.0, 0
-        for node in self._session.nodes.values():
+        for node in self.session.nodes.values():
             if not node.not_ready:
                 for part in (idle_gpus(node), releasing_gpus(node)):
                     gpus, memory = gpus + part[0], memory + part[1]
-        asked = [_asks(task) for task in next_tasks(self._session, job, real=False)]
+        asked = [_asks(task) for task in next_tasks(self.session, job, real=False)]
         return gpus >= sum(a[0] for a in asked) and memory >= sum(a[1] for a in asked)
 
     def validator(self, scenario: Scenario) -> bool:
         return all(task.status is not Status.RELEASING for victim in scenario.victims for task in victim.tasks)
 
-    def victims(self, job: JobState) -> VictimQueue:
-        maximum = self._session.params.max_consolidation_preemptees
+    def victims(self, job: JobState) -> solver_run.VictimSource:
+        maximum = self.session.params.max_consolidation_preemptees
         if maximum == _NO_MAXIMUM:
-            return solver_run.victim_queue(self._session, lambda: self._candidates(job))
-        return lambda: self._limited_queue(job, maximum)
+            return solver_run.VictimSource(self.session, lambda: self.candidates(job))
+        return _Draws(self, job, maximum + 1)
 
-    def _candidates(self, job: JobState) -> list[JobState]:
+    def limit_for(self, ask: Ask) -> LossLimit | None:
+        """Every victim is placed again, so nothing is lost."""
+        return lambda _: 0.0
+
+    def candidates(self, job: JobState) -> list[JobState]:
         return [
             other
-            for other in self._session.jobs.values()
+            for other in self.session.jobs.values()
             if other.is_preemptible and other is not job and other.active_allocated > 0
         ]
 
-    def _limited_queue(self, job: JobState, maximum: int) -> JobsByQueue:
-        """Return the next draw; the scheduler stops counting one gang late, so one more than the maximum is taken."""
-        candidates = self._candidates(job)
-        size = maximum + 1
-        if len(candidates) > size:
-            self._session.one_of_several.add(job.key)
-            start = self._drawn % len(candidates)
-            self._drawn += size
-            candidates = [*candidates[start:], *candidates[:start]][:size]
-        return solver_run.filled_victim_queue(self._session, candidates)
+    def draw(self, job: JobState, candidates: list[JobState], size: int) -> list[JobState]:
+        """Return the next gangs in the round of candidates."""
+        if len(candidates) <= size:
+            return candidates
+        self.session.one_of_several.add(job.key)
+        start = self._drawn % len(candidates)
+        self._drawn += size
+        return [*candidates[start:], *candidates[:start]][:size]
+
+
+class _Draws(solver_run.VictimSource):
+    """Takes some of the candidates for each queue; the scheduler stops counting one gang late."""
+
+    def __init__(self, action: _Consolidation, job: JobState, size: int) -> None:
+        super().__init__(action.session, lambda: action.candidates(job))
+        self._action = action
+        self._job = job
+        self._size = size
+
+    def drawn(self) -> list[JobState]:
+        return self._action.draw(self._job, self.candidates(), self._size)
 
 
 def _asks(task: TaskState) -> tuple[float, int]:

@@ -8,8 +8,8 @@ the simulation, where the victims are gone.
 from __future__ import annotations
 
 from gangdash.engine.actions import solver_run
-from gangdash.engine.actions.solver_generators import VictimQueue
-from gangdash.engine.rules.scenario import Scenario
+from gangdash.engine.actions.solver_trial import Ask
+from gangdash.engine.rules.scenario import LossLimit, Scenario
 from gangdash.engine.rules.steps import next_tasks
 from gangdash.engine.session import JobState, Session
 
@@ -38,8 +38,11 @@ class _Preempt:
     def validator(self, scenario: Scenario) -> bool:
         return all(hook(scenario) for hook in self._session.hooks.preempt_scenarios)
 
-    def victims(self, job: JobState) -> VictimQueue:
-        return solver_run.victim_queue(self._session, lambda: self._candidates(job))
+    def victims(self, job: JobState) -> solver_run.VictimSource:
+        return solver_run.VictimSource(self._session, lambda: self._candidates(job))
+
+    def limit_for(self, ask: Ask) -> LossLimit | None:
+        return None
 
     def _candidates(self, job: JobState) -> list[JobState]:
         filters = self._session.hooks.preempt_victims

@@ -7,8 +7,8 @@ pkg/scheduler/actions/reclaim (KAI d5bc503a); the shares are judged in ``rules.r
 from __future__ import annotations
 
 from gangdash.engine.actions import solver_run
-from gangdash.engine.actions.solver_generators import VictimQueue
-from gangdash.engine.rules.scenario import Scenario
+from gangdash.engine.actions.solver_trial import Ask
+from gangdash.engine.rules.scenario import LossLimit, Scenario
 from gangdash.engine.session import JobState, Session
 
 NAME = "reclaim"
@@ -36,8 +36,12 @@ class _Reclaim:
     def validator(self, scenario: Scenario) -> bool:
         return all(hook(scenario) for hook in self._session.hooks.reclaim_scenarios)
 
-    def victims(self, job: JobState) -> VictimQueue:
-        return solver_run.victim_queue(self._session, lambda: self._candidates(job))
+    def victims(self, job: JobState) -> solver_run.VictimSource:
+        return solver_run.VictimSource(self._session, lambda: self._candidates(job))
+
+    def limit_for(self, ask: Ask) -> LossLimit | None:
+        limits = [limit(ask.job, ask.demand) for limit in self._session.hooks.reclaim_limits]
+        return (lambda victims: min(limit(victims) for limit in limits)) if limits else None
 
     def _candidates(self, job: JobState) -> list[JobState]:
         filters = self._session.hooks.reclaim_victims

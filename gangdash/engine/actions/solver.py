@@ -9,20 +9,33 @@ simulations stands for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from gangdash.engine.actions.ordering import JobsByQueue, Selection
 from gangdash.engine.actions.placement import allocate_job
+from gangdash.engine.actions.solver_bounds import Losses, Room, is_plain
 from gangdash.engine.actions.solver_generators import GENERATORS, Generator, VictimQueue
 from gangdash.engine.actions.solver_trial import Ask, Batch, Fingerprint, Trial
 from gangdash.engine.actions.solver_views import part_of
-from gangdash.engine.rules.scenario import Scenario
+from gangdash.engine.rules.scenario import LossLimit, Scenario
 from gangdash.engine.rules.steps import next_tasks
-from gangdash.engine.session import JobState, NodeState, Session, Statement, Status, TaskState
+from gangdash.engine.session import (
+    ACTIVE_ALLOCATED,
+    JobState,
+    NodeState,
+    Session,
+    Statement,
+    Status,
+    SubGroup,
+    SubGroupSet,
+    TaskState,
+)
 
 Validator = Callable[[Scenario], bool]
+LimitFor = Callable[[Ask], LossLimit | None]
+"""For what is asked: the most GPUs that victims may lose under the action's rules, None where none bounds it."""
 
 
 class End(Enum):
@@ -52,6 +65,21 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class _Bounds:
+    room: Room
+    losses: Losses | None
+
+    def are_short(self, victims: Sequence[TaskState]) -> bool:
+        """Tell whether a simulation is hopeless; never where it could leave an error on a victim that also waits.
+
+        A victim that finds no place in a simulation is told so, and a gang with pods waiting shows what it was told.
+        """
+        if any(job is not None and _waits(job) for job in {task.job for task in victims}):
+            return False
+        return self.room.is_short(victims) or (self.losses is not None and self.losses.is_short(victims))
+
+
+@dataclass(frozen=True, slots=True)
 class _Solution:
     statement: Statement
     victims: tuple[TaskState, ...]
@@ -78,6 +106,8 @@ class JobSolver:
         feasible: Sequence[NodeState],
         validator: Validator,
         victims: VictimQueue,
+        candidates: Callable[[], Sequence[JobState]],
+        limit_for: LimitFor,
         budget: Budget,
     ) -> None:
         self._session = session
@@ -85,6 +115,8 @@ class JobSolver:
         self._feasible = feasible
         self._validator = validator
         self._victims = victims
+        self._candidates = candidates
+        self._limit_for = limit_for
         self._budget = budget
         self._failed: set[Fingerprint] = set()
         self._is_out_of_budget = False
@@ -96,10 +128,12 @@ class JobSolver:
         acting on them, and so does this.
         """
         tasks = list(next_tasks(self._session, self._job, real=False))
+        if not tasks or self._is_hopeless(tasks):
+            return Outcome(End.EXHAUSTED)
         active_before = self._job.active_used
         for plugin in self._session.config.plugins:
             generator = GENERATORS.get(plugin.name)
-            if generator is None or not tasks:
+            if generator is None:
                 continue
             solution = self._solve_with(generator, tasks)
             if solution is not None:
@@ -108,6 +142,26 @@ class JobSolver:
             if self._is_out_of_budget:
                 return Outcome(End.BUDGET)
         return Outcome(End.EXHAUSTED)
+
+    def _is_hopeless(self, tasks: Sequence[TaskState]) -> bool:
+        """Whether all candidates together could not make room for all tasks of the step."""
+        session = self._session
+        if not session.shortcuts:
+            return False
+        ask = Ask.of(session, self._job, part_of(self._job, tasks))
+        bounds = self._bounds(ask, {node.name: node for node in self._feasible})
+        everybody = [
+            task
+            for job in self._candidates()
+            for task in job.tasks.values()
+            if task.status & ACTIVE_ALLOCATED and task.node_name in session.nodes
+        ]
+        return bounds.are_short(everybody)
+
+    def _bounds(self, ask: Ask, feasible: Mapping[str, NodeState]) -> _Bounds:
+        session = self._session
+        limit = self._limit_for(ask)
+        return _Bounds(Room(session, ask, feasible), limit and Losses(session, ask, feasible, limit))
 
     def _solve_with(self, generator: Generator, tasks: Sequence[TaskState]) -> _Solution | None:
         hints = _Hints()
@@ -148,6 +202,7 @@ class JobSolver:
         ask = Ask.of(session, self._job, part_of(self._job, tasks))
         feasible = {node.name: node for node in self._feasible}
         feasible.update((t.node_name, session.nodes[t.node_name]) for t in hints.victims)
+        bounds = self._bounds(ask, feasible) if session.shortcuts else None
         for trial in generator(session, ask, hints.batches, self._victims, feasible):
             fingerprint = trial.fingerprint()
             if fingerprint in self._failed:
@@ -155,28 +210,45 @@ class JobSolver:
             if not self._budget.spend():
                 self._is_out_of_budget = True
                 return None
-            solution = self._simulate(trial, feasible)
+            victims = trial.victims()
+            is_possible = victims and all(task.node_name in session.nodes for task in victims)
+            if not is_possible or (bounds is not None and bounds.are_short(victims)):
+                self._failed.add(fingerprint)
+                continue
+            solution = self._simulate(trial, victims, feasible)
             if solution is not None:
                 return solution
             self._failed.add(fingerprint)
         return None
 
-    def _simulate(self, trial: Trial, feasible: dict[str, NodeState]) -> _Solution | None:
+    def _simulate(
+        self, trial: Trial, victims: Sequence[TaskState], feasible: Mapping[str, NodeState]
+    ) -> _Solution | None:
         session = self._session
-        victims = trial.victims()
-        if not victims or any(task.node_name not in session.nodes for task in victims):
-            return None
         statement = session.statement()
         for task in victims:
             statement.evict(task)
-        nodes = {**feasible, **{task.node_name: session.nodes[task.node_name] for task in victims}}
-        ordered = sorted(nodes.values(), key=lambda node: node.index)
-        if not self._place_again(trial.ask, statement, victims, ordered) or not self._validator(trial.scenario()):
+        nodes = self._nodes_for(trial, victims, feasible)
+        if not self._place_again(trial.ask, statement, victims, nodes) or not self._validator(trial.scenario()):
             statement.discard()
             return None
         gone = [task for task in victims if task.status is Status.RELEASING]
         moved = [task for task in victims if task.status is Status.PIPELINED]
         return _Solution(statement, (*gone, *moved), tuple(trial.batches_holding([*gone, *moved])))
+
+    def _nodes_for(
+        self, trial: Trial, victims: Sequence[TaskState], feasible: Mapping[str, NodeState]
+    ) -> list[NodeState]:
+        """Return the nodes that the simulation may use.
+
+        Where only whole GPUs are asked and no topology, nodes without GPUs to give make no difference, and all
+        nodes are taken: their groups need not be made anew then.
+        """
+        session = self._session
+        if session.shortcuts and all(map(_needs_no_choice, {task.job for task in victims} | {trial.ask.job})):
+            return session.all_nodes
+        nodes = {**feasible, **{task.node_name: session.nodes[task.node_name] for task in victims}}
+        return sorted(nodes.values(), key=lambda node: node.index)
 
     def _place_again(
         self, ask: Ask, statement: Statement, victims: Sequence[TaskState], nodes: list[NodeState]
@@ -184,18 +256,67 @@ class JobSolver:
         """Place the gang and, as far as it goes, the victims' gangs, in the order of queues and gangs."""
         session = self._session
         involved = {task.job.key: task.job for task in victims if task.job is not None}
+        if session.shortcuts and _is_over_limit(session, ask) and not any(map(_waits, involved.values())):
+            return False
         involved[ask.job.key] = ask.view
         order = JobsByQueue(session)
-        order.add((job for job in session.jobs.values() if job.key not in involved), Selection(only_pending=True))
+        others = (job for job in session.jobs.values() if job.key not in involved)
+        order.add(_relevant(session, others, involved.values()), Selection(only_pending=True))
         order.add(involved.values(), Selection())
         is_placed = False
         while not order.is_empty:
             job = order.pop()
-            if job.key not in involved:
+            if involved.pop(job.key, None) is None:
                 continue
             success = allocate_job(session, statement, job, nodes, pipeline_only=True)
             if job is ask.view:
                 if not success:
                     return False
                 is_placed = True
+            if not involved:
+                break
         return is_placed
+
+
+def _waits(job: JobState) -> bool:
+    return bool(job.count(Status.PENDING) or job.count(Status.GATED))
+
+
+def _is_over_limit(session: Session, ask: Ask) -> bool:
+    """Whether the queues refuse the gang even while none of the victims is back."""
+    return any(check(ask.view, ask.pending) is not None for check in session.hooks.over_capacity)
+
+
+def _needs_no_choice(job: JobState | None) -> bool:
+    """Whether all tasks of the gang need whole GPUs of their own and none of it is bound to a topology."""
+    if job is None or not all(map(is_plain, job.tasks.values())):
+        return False
+    return all(member.constraint is None for member in _tree(job.root))
+
+
+def _tree(group: SubGroupSet) -> Iterator[SubGroup]:
+    yield group
+    yield from group.pod_sets
+    for child in group.groups:
+        yield from _tree(child)
+
+
+def _relevant(session: Session, others: Iterable[JobState], involved: Iterable[JobState]) -> Iterable[JobState]:
+    """Return the waiting gangs that can change the order of those involved.
+
+    Only gangs below a queue that has involved gangs below it and beside it: others are taken in between and
+    left alone, which changes nothing.
+    """
+    if not session.shortcuts:
+        return others
+    below: dict[str, set[str]] = {}
+    for job in involved:
+        path = session.queues[job.queue].ancestors if job.queue in session.queues else ()
+        for queue in path:
+            below.setdefault(queue.parent, set()).add(queue.name)
+    split = {name for children in below.values() if len(children) > 1 for name in children}
+    return (
+        job
+        for job in others
+        if job.queue in session.queues and any(queue.name in split for queue in session.queues[job.queue].ancestors)
+    )

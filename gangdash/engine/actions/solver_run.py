@@ -14,8 +14,8 @@ from gangdash.engine.actions.placement import SCHEDULING_ERRORS
 from gangdash.engine.actions.solver import Budget, End, JobSolver, Outcome
 from gangdash.engine.actions.solver_capacity import has_gpus_to_give
 from gangdash.engine.actions.solver_failed import FailedJobs
-from gangdash.engine.actions.solver_generators import VictimQueue
-from gangdash.engine.rules.scenario import Scenario
+from gangdash.engine.actions.solver_trial import Ask
+from gangdash.engine.rules.scenario import LossLimit, Scenario
 from gangdash.engine.rules.steps import next_tasks
 from gangdash.engine.session import JobState, NodeState, Session
 
@@ -51,7 +51,11 @@ class Action(Protocol):
         """Whether the rules accept a scenario that worked in the simulation."""
         ...
 
-    def victims(self, job: JobState) -> VictimQueue: ...
+    def victims(self, job: JobState) -> VictimSource: ...
+
+    def limit_for(self, ask: Ask) -> LossLimit | None:
+        """Return the most GPUs that victims may lose under the action's rules, None where no rule bounds it."""
+        ...
 
 
 def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
@@ -82,12 +86,15 @@ def _search(session: Session, action: Action, job: JobState, budget: Budget) -> 
         return Outcome(End.EXHAUSTED)
     for hook in session.hooks.solution_start:
         hook()
+    source = action.victims(job)
     solver = JobSolver(
         session,
         job,
         feasible=feasible_nodes(session, job),
         validator=action.validator,
-        victims=action.victims(job),
+        victims=source.queue,
+        candidates=source.candidates,
+        limit_for=action.limit_for,
         budget=budget,
     )
     return solver.solve()
@@ -117,23 +124,27 @@ def feasible_nodes(session: Session, job: JobState) -> list[NodeState]:
     return nodes
 
 
-def victim_queue(session: Session, candidates: Callable[[], list[JobState]]) -> VictimQueue:
-    """Return a maker of fresh victim queues; candidates are looked for once, when first needed."""
-    found: list[JobState] | None = None
+class VictimSource:
+    """The gangs that may be victims of one gang, looked for once, when first needed; makes fresh queues of them."""
 
-    def make() -> JobsByQueue:
-        nonlocal found
-        if found is None:
-            found = [job for job in candidates() if job.is_preemptible and job.active_allocated > 0]
-        return filled_victim_queue(session, found)
+    def __init__(self, session: Session, find: Callable[[], list[JobState]]) -> None:
+        self._session = session
+        self._find = find
+        self._found: list[JobState] | None = None
 
-    return make
+    def candidates(self) -> list[JobState]:
+        if self._found is None:
+            self._found = [job for job in self._find() if job.is_preemptible and job.active_allocated > 0]
+        return self._found
 
+    def queue(self) -> JobsByQueue:
+        queue = JobsByQueue(self._session, victims=True)
+        queue.add(self.drawn(), Selection())
+        return queue
 
-def filled_victim_queue(session: Session, candidates: list[JobState]) -> JobsByQueue:
-    queue = JobsByQueue(session, victims=True)
-    queue.add(candidates, Selection())
-    return queue
+    def drawn(self) -> list[JobState]:
+        """Return the candidates that the next queue holds."""
+        return self.candidates()
 
 
 def waiting_jobs(session: Session, action: str, *, only_preemptible: bool = False) -> JobsByQueue:

@@ -53,6 +53,7 @@ def install(session: Session) -> None:
     session.hooks.victim_invariants.append(rules.pre.victim_invariant_error)
     session.hooks.predicates.append(rules.first_failure)
     session.hooks.all_failures.append(rules.all_failures)
+    session.hooks.excludes.append(rules.is_excluded)
 
 
 class Predicates:

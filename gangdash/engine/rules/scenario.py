@@ -6,7 +6,7 @@ the order in which the search added them; whether a pod was placed again shows i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gangdash.engine.rules.steps import next_tasks, step_amounts
@@ -22,6 +22,10 @@ class Demand:
     amounts: Amounts
     involved: frozenset[int]
     """Indexes into ``amounts``; MIG instances count as GPUs in the amounts and not here, as in the scheduler."""
+
+
+LossLimit = Callable[[Sequence[TaskState]], float]
+"""The most GPUs that a set of victims may lose in sum, those that are placed again losing nothing."""
 
 
 @dataclass(frozen=True, slots=True)
