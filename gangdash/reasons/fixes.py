@@ -37,7 +37,7 @@ _SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
     },
     FixKind.REMOVE_TAINT: {"": "Remove the taint {taint} from {nodes:list}."},
     FixKind.SET_LABEL: {"": "Label {object} with {label}."},
-    FixKind.REPAIR_DEVICE: {"": "Bring the missing GPUs of {nodes:list} back: {how}."},
+    FixKind.REPAIR_DEVICE: {"": "Bring the missing GPUs of {nodes:list} back."},
     FixKind.RESTART_COMPONENT: {"": "Restart {component}."},
     FixKind.RECREATE_WORKLOAD: {"": "Delete and create {object} again.", "remove": "Delete {object}."},
     FixKind.UPGRADE: {"": "Upgrade {component} from {version}."},

@@ -14,15 +14,14 @@ REASONS = (
         meaning="The queue or one of its parents may not use more, however much is free.",
         who=Who.QUEUE_ADMIN,
         sentence=(
-            "Queue {queue} may use {limit}, uses {used:bare}; this gang needs {need:bare} more, so the limit would "
-            "have to be {wanted:bare}."
+            "Queue {queue} may use {limit} and uses {used:bare}; this gang needs {need:bare} more, which takes a "
+            "limit of {wanted:bare}."
         ),
         forms={
             "alone": (
-                "Queue {queue} may use {limit}; this gang alone needs {need:bare}, so it can never start under "
-                "that limit."
+                "Queue {queue} may use {limit}; this gang alone needs {need:bare}, so it never starts under that limit."
             ),
-            "zero": "Queue {queue} has no {resource} limit in its spec, which counts as 0; this gang needs {need}.",
+            "zero": "Queue {queue} names no {resource} limit, which counts as 0; this gang needs {need}.",
         },
         evidence=("Queue spec limits up to the root", "use of the queue by its bound pods"),
         upstream=(r"quota has reached the allowable limit", r"OverLimit"),
@@ -33,21 +32,21 @@ REASONS = (
         meaning="Non-preemptible gangs must stay within the quota of their queue and of every parent.",
         who=Who.QUEUE_ADMIN,
         sentence=(
-            "Non-preemptible, and queue {queue} has a quota of {quota} for such gangs, {used:bare} used; this one "
-            "needs {need:bare} more."
+            "Non-preemptible gangs must stay within quota: queue {queue} has {quota}, {used:bare} used, and this "
+            "one needs {need:bare} more."
         ),
         forms={
             "rounding": (
-                "Non-preemptible, and {used:bare} + {need:bare} is just over the quota of {quota} of queue {queue} "
-                "in binary arithmetic; a quota of {wanted:bare} starts it."
+                "Non-preemptible, and {used:bare} + {need:bare} is a hair over the quota of {quota} of queue "
+                "{queue} in the scheduler's arithmetic; {wanted:bare} would do."
             ),
             "many": (
-                "Non-preemptible, and queue {queue} has too little quota of {resources:list}: {quota} for "
-                "{need:bare} needed ({used:bare} used)."
+                "Non-preemptible gangs must stay within quota: queue {queue} has too little of {resources:list} "
+                "({quota}, {used:bare} used, {need:bare} needed)."
             ),
             "zero": (
-                "Non-preemptible, and queue {queue} has no quota of {resources:list}; such gangs must stay within "
-                "quota in each. It needs {need}."
+                "Non-preemptible gangs must stay within quota, and queue {queue} has a quota of 0 for "
+                "{resources:list}; this one needs {need}."
             ),
         },
         evidence=("Queue spec quotas up to the root", "non-preemptible use of the queue"),
@@ -60,8 +59,13 @@ REASONS = (
         who=Who.WAIT,
         sentence=(
             "Queue {queue} uses {used} of its fair share of {share:bare}; {need:bare} more must wait until "
-            "{holders:list} {verb} room."
+            "{holders:list} {count:~makes|make} room."
         ),
+        forms={
+            "others_within": (
+                "Queue {queue} may not take {need} from {holders:list}: their queues are within their own share."
+            ),
+        },
         evidence=("fair share of the queue in this cycle", "preemptible holders in other queues"),
         hints=(_SHORT_WORDS,),
     ),
@@ -71,13 +75,21 @@ REASONS = (
         meaning="Its queue has a claim to what it needs, and protection is all that keeps the holders.",
         who=Who.QUEUE_ADMIN,
         sentence=(
-            "Queue {queue} is entitled to {quota}, uses {used:bare}; {held} are held by {why} gangs of queue "
-            "{other} ({other_used:bare} of quota {other_quota:bare})."
+            "Queue {queue} may use {quota} by right and uses {used:bare}; queue {other} holds {held} (quota "
+            "{other_quota:bare}) by non-preemptible gangs, which stay."
         ),
         forms={
+            "unnamed": (
+                "Queue {queue} may use {quota} by right and uses {used:bare}; {holders:list} hold it and are "
+                "non-preemptible."
+            ),
             "min_runtime": (
-                "Queue {queue} may reclaim {need}, but {holders:list} {verb} protected by a minimum run time until "
-                "{until:time}."
+                "Queue {queue} may take {need} from {holders:list}, which {count:~is|are} protected by a minimum "
+                "run time until {until:time}."
+            ),
+            "min_runtime_open": (
+                "Queue {queue} may take {need} from {holders:list}, which {count:~is|are} protected by a minimum "
+                "run time."
             ),
         },
         evidence=("quota and use of both queues", "preemptibility and minimum run time of the holders"),
@@ -88,14 +100,23 @@ REASONS = (
         title="Another gang goes first",
         meaning="It would fit alone, but gangs ahead of it in the order take the room.",
         who=Who.WAIT,
-        sentence=(
-            "Fits alone ({need}), but {ahead:list} {ahead_count:~goes|go} first and {ahead_count:~takes|take} the "
-            "room: {why}."
-        ),
+        sentence="Fits alone ({need}), but {ahead:list} {count:~goes|go} first in this cycle.",
         forms={
+            "older": (
+                "Fits alone ({need}), but {ahead:list}, older and of the same priority, {count:~goes|go} first and "
+                "{count:~takes|take} the room."
+            ),
+            "priority": (
+                "Fits alone ({need}), but {ahead:list} of higher priority {count:~goes|go} first and "
+                "{count:~takes|take} the room."
+            ),
+            "queue": (
+                "Fits alone ({need}), but {ahead:list} of another queue {count:~goes|go} first: queue {queue} is "
+                "behind in this cycle's order."
+            ),
             "bind_refused": (
-                "Fits in the {free} free, but {ahead} is older, gets them first in every cycle and its bind is "
-                "refused each time."
+                "Fits in the {free} free, but {first} is given them first in every cycle, and its bind is refused "
+                "each time."
             ),
         },
         evidence=("order of queues and gangs in this cycle", "replay of the gang alone"),
@@ -123,8 +144,8 @@ REASONS = (
         meaning="The gang may not cause evictions before a set time.",
         who=Who.WAIT,
         sentence=(
-            "May not cause evictions before {until:time} (preemption delay of {delay:span}); {holders:list} can "
-            "make room then."
+            "May not cause evictions before {until:time} (preemption delay {delay:span}); until then "
+            "{holders:list} stay."
         ),
         evidence=("spec.preemptionDelay of the PodGroup", "creation and last eviction time"),
         upstream=(r"PreemptionDelayNotElapsed", r"within its preemption delay window"),

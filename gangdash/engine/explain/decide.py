@@ -18,6 +18,7 @@ from gangdash.engine.explain import (
     membership,
     partial,
     placeable,
+    policy,
     standing,
     starting,
     violated,
@@ -61,7 +62,9 @@ def _unplaced(gang: Gang) -> Iterator[Finding]:
     """Yield why the replay does not place a gang that the scheduler does try."""
     room = capacity.room_of(gang)
     if room is not None:
+        yield from policy.policy(gang, room)
         yield from capacity.capacity(gang, room)
+        yield from policy.limits_beside(gang)
     yield Finding(ReasonCode.NOT_MODELLED, facts={"parts": ("capacity",)})
 
 

@@ -58,6 +58,10 @@ class Lift(NamedTuple):
 
 
 DOMAIN = Lift("domain")
+EVICTABLE = Lift("evictable")
+"""What gangs hold that some queue rule could let the scheduler evict for this one."""
+UNPROTECTED = Lift("evictable", "all")
+"""The same, with non-preemptible gangs of other queues among them."""
 Lifts = frozenset[Lift]
 NOTHING: Lifts = frozenset()
 
@@ -148,6 +152,8 @@ class Room:
             for placed in node.placed.values():
                 if placed.status is Status.STUCK_IN_RELEASING:
                     supply = [a + b for a, b in zip(supply, placed.charge, strict=True)]
+        if EVICTABLE in lifts or UNPROTECTED in lifts:
+            supply = self._without_evictable(node, supply, unprotected=UNPROTECTED in lifts)
         extra = self._missing_gpus(node, lifts)
         supply[GPU] += extra
         for slot, name in enumerate(self.session.layout.names):
@@ -156,6 +162,29 @@ class Room:
             elif Lift("busy", name) in lifts:
                 supply[slot] = node.allocatable[slot] + (extra if slot == GPU else 0.0)
         return supply
+
+    def _without_evictable(self, node: NodeState, supply: list[float], *, unprotected: bool) -> list[float]:
+        for placed in node.placed.values():
+            owner = placed.task.job
+            if (
+                owner is not None
+                and placed.status & ACTIVE_ALLOCATED
+                and self.may_be_victim(owner, unprotected=unprotected)
+            ):
+                charge = list(placed.charge)
+                if placed.groups:
+                    # The whole device comes back when everything that shares it can go.
+                    charge[GPU] = placed.task.gpu.count
+                supply = [a + b for a, b in zip(supply, charge, strict=True)]
+        return supply
+
+    def may_be_victim(self, owner: JobState, *, unprotected: bool = False) -> bool:
+        """Whether eviction for this gang depends on queue rules alone and not on what the holder is."""
+        if owner is self.job:
+            return False
+        if owner.queue != self.job.queue:
+            return owner.is_preemptible or unprotected
+        return owner.is_preemptible and (owner.priority < self.job.priority or self.job.is_preemptible)
 
     @staticmethod
     def _missing_gpus(node: NodeState, lifts: Lifts) -> float:
