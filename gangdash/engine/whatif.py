@@ -6,11 +6,9 @@ whose digest it carries and for nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gangdash.engine import changes
-from gangdash.engine.changes import Change
 from gangdash.engine.cycle import run_cycle
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.cycle import CycleResult, GangOutcome, GangResult, PodOutcome
@@ -37,11 +35,6 @@ class Effect:
 def run_all(snapshot: ClusterSnapshot) -> Cycles:
     """Run one cycle of each shard over the same snapshot."""
     return tuple(run_cycle(snapshot, shard) for shard in snapshot.shards)
-
-
-def run_changed(snapshot: ClusterSnapshot, wanted: Iterable[Change]) -> Cycles:
-    """Run the cycles of the changed snapshot; raises ``ChangeError`` for a change that cannot be made."""
-    return run_all(changes.apply(snapshot, wanted))
 
 
 def gangs_by_key(cycles: Sequence[CycleResult]) -> dict[str, GangResult]:
@@ -94,13 +87,3 @@ def _pods(gang: GangResult | None, outcome: PodOutcome) -> set[str]:
 def _is_further(old: GangResult, new: GangResult) -> bool:
     return old.fit is not None and new.fit is not None and new.fit < old.fit
 
-
-def effect_document(effect: Effect) -> Mapping[str, list[str]]:
-    """Return the lists in the order in which the contract names them."""
-    return {
-        "starts": list(effect.starts),
-        "moves": list(effect.moves),
-        "delays": list(effect.delays),
-        "sets_back": list(effect.sets_back),
-        "evicts": list(effect.evicts),
-    }
