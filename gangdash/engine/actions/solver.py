@@ -119,6 +119,7 @@ class JobSolver:
         self._limit_for = limit_for
         self._budget = budget
         self._failed: set[Fingerprint] = set()
+        self._waiting = _waiting_by_queue(session)
         self._is_out_of_budget = False
 
     def solve(self) -> Outcome:
@@ -260,8 +261,8 @@ class JobSolver:
             return False
         involved[ask.job.key] = ask.view
         order = JobsByQueue(session)
-        others = (job for job in session.jobs.values() if job.key not in involved)
-        order.add(_relevant(session, others, involved.values()), Selection(only_pending=True))
+        for queue in self._queues_that_matter(involved.values()):
+            order.add((job for job in self._waiting[queue] if job.key not in involved), Selection())
         order.add(involved.values(), Selection())
         is_placed = False
         while not order.is_empty:
@@ -276,6 +277,30 @@ class JobSolver:
             if not involved:
                 break
         return is_placed
+
+    def _queues_that_matter(self, involved: Iterable[JobState]) -> list[str]:
+        """Return the queues whose waiting gangs can change the order of those involved.
+
+        Only queues below one that has involved gangs below it and beside it: gangs of others are taken in between
+        and left alone, which changes nothing.
+        """
+        queues = self._session.queues
+        if not self._session.shortcuts:
+            return list(self._waiting)
+        below: dict[str, set[str]] = {}
+        for name in {job.queue for job in involved}:
+            for queue in queues[name].ancestors if name in queues else ():
+                below.setdefault(queue.parent, set()).add(queue.name)
+        split = {name for children in below.values() if len(children) > 1 for name in children}
+        return [name for name in self._waiting if any(queue.name in split for queue in queues[name].ancestors)]
+
+
+def _waiting_by_queue(session: Session) -> dict[str, list[JobState]]:
+    waiting: dict[str, list[JobState]] = {}
+    for job in session.jobs.values():
+        if session.is_queue_usable(job) and job.count(Status.PENDING):
+            waiting.setdefault(job.queue, []).append(job)
+    return waiting
 
 
 def _waits(job: JobState) -> bool:
@@ -299,24 +324,3 @@ def _tree(group: SubGroupSet) -> Iterator[SubGroup]:
     yield from group.pod_sets
     for child in group.groups:
         yield from _tree(child)
-
-
-def _relevant(session: Session, others: Iterable[JobState], involved: Iterable[JobState]) -> Iterable[JobState]:
-    """Return the waiting gangs that can change the order of those involved.
-
-    Only gangs below a queue that has involved gangs below it and beside it: others are taken in between and
-    left alone, which changes nothing.
-    """
-    if not session.shortcuts:
-        return others
-    below: dict[str, set[str]] = {}
-    for job in involved:
-        path = session.queues[job.queue].ancestors if job.queue in session.queues else ()
-        for queue in path:
-            below.setdefault(queue.parent, set()).add(queue.name)
-    split = {name for children in below.values() if len(children) > 1 for name in children}
-    return (
-        job
-        for job in others
-        if job.queue in session.queues and any(queue.name in split for queue in session.queues[job.queue].ancestors)
-    )

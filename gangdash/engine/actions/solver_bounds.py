@@ -23,8 +23,8 @@ class Room:
 
     def __init__(self, session: Session, ask: Ask, feasible: Mapping[str, NodeState]) -> None:
         self._session = session
-        self._pending = ask.pending
         self._need = _smallest(ask.pending)
+        self._kinds = list({task.template: task for task in ask.pending}.values())
         self._parts = list(_parts(ask, has_topology=session.config.plugin("topology") is not None))
         self._labels = tuple(dict.fromkeys(label for label, _ in self._parts if label))
         self._base = {name: self._count(node, ()) for name, node in feasible.items()}
@@ -47,7 +47,7 @@ class Room:
 
     def _is_closed(self, node: NodeState) -> bool:
         excludes = self._session.hooks.excludes
-        return all(any(rule(task, node) for rule in excludes) for task in self._pending)
+        return all(any(rule(task, node) for rule in excludes) for task in self._kinds)
 
     def _sums(self, counts: Mapping[str, int]) -> dict[tuple[str, str], int]:
         """Return totals per required label and its value; the empty label stands for all nodes."""

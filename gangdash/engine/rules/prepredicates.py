@@ -16,6 +16,8 @@ from gangdash.engine.rules.volumes import VolumeRules
 from gangdash.engine.session import CPU, GPU, MEMORY, Layout, NodeState, Session, TaskState, Vector
 
 _SHARED_GPU_CONFIG_MAP = "runai/shared-gpu-configmap"
+_CONFLICT = "NodeAffinity"
+"""The one check here that the scheduler makes only while it places, not before it looks for victims."""
 _STORAGE = ("ephemeral-storage", "storage")
 
 
@@ -30,18 +32,28 @@ class PrePredicates:
         self._config_maps = snapshot.config_maps if snapshot.was_read("ConfigMap") else None
         self._checks_claims = snapshot.was_read("PersistentVolumeClaim")
         self._volumes = volumes
+        self._errors: dict[str, list[tuple[str, str]]] = {}
 
     def errors(self, task: TaskState) -> list[tuple[str, str]]:
-        """Return every failing check with its message, in a fixed order (the scheduler's own is random)."""
+        """Return every failing check with its message, in a fixed order (the scheduler's own is random).
+
+        Nothing that happens in a cycle changes the answer, so it is worked out once per task.
+        """
+        found = self._errors.get(task.uid)
+        if found is None:
+            found = self._errors[task.uid] = self._work_out(task)
+        return found
+
+    def _work_out(self, task: TaskState) -> list[tuple[str, str]]:
         found = []
         if names_conflict(task.pod):
-            found.append(("NodeAffinity", "pod affinity terms conflict"))
+            found.append((_CONFLICT, "pod affinity terms conflict"))
         found.extend(self._unresolvable(task))
         return found
 
     def victim_invariant_error(self, task: TaskState) -> str:
         """Return the first error that no eviction can cure, empty when there is none."""
-        return next((message for _, message in self._unresolvable(task)), "")
+        return next((message for name, message in self.errors(task) if name != _CONFLICT), "")
 
     def _unresolvable(self, task: TaskState) -> list[tuple[str, str]]:
         checks = (
