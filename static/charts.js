@@ -31,6 +31,8 @@
       Object.assign(trace.marker, { color: faded(colour) });
       trace.marker.line.color = colour;
       if (trace.marker.pattern?.shape) trace.marker.pattern.fgcolor = colour;
+    } else if (trace.meta.edge) {
+      trace.line.color = colour;
     } else {
       trace.line.color = colour;
       trace.fillcolor = faded(colour);

@@ -355,8 +355,14 @@
     if (group) toggleFold(group);
   }
 
+  function searchHere() {
+    const field = document.querySelector("[data-list-search]");
+    if (field) field.focus();
+    else openPalette();
+  }
+
   const keys = {
-    "/": () => document.querySelector("[data-list-search]")?.focus() ?? openPalette(),
+    "/": searchHere,
     "?": () => byId("shortcuts")?.showModal(),
     D: switchTheme,
     j: () => moveRow(1),

@@ -105,6 +105,7 @@ def waiting_figure(series: WaitingSeries, *, cluster_gpus: float = 0.0, theme: T
     figure = go.Figure()
     for verdict in drawn_verdicts(series):
         figure.add_trace(_band(series, verdict, theme))
+    figure.add_traces(_edges(series, theme))
     figure.add_trace(
         go.Scatter(
             x=list(series.times),
@@ -254,11 +255,45 @@ def _band(series: WaitingSeries, verdict: str, theme: Theme) -> go.Scatter:
         name=VERDICTS[verdict].word,
         mode="lines",
         stackgroup="waiting",
-        line={"shape": "hv", "width": EDGE_WIDTH, "color": colour},
+        line={"shape": "hv", "width": 0, "color": colour},
         fillcolor=faded(colour),
         fillpattern={"fgcolor": colour, "fillmode": "overlay", **PATTERNS[verdict]} if verdict in PATTERNS else None,
         hovertemplate="%{y:,}",
         meta={"token": family_of(verdict)},
+    )
+
+
+def _edges(series: WaitingSeries, theme: Theme) -> list[go.Scatter]:
+    """Draw the top of each band only where the band has a height: an edge without one would look like waiting."""
+    base = [0.0] * len(series.times)
+    edges = []
+    for verdict in drawn_verdicts(series):
+        values = series.verdicts[verdict]
+        base = [below + value for below, value in zip(base, values, strict=True)]
+        edges.append(_edge(series, verdict, base, theme))
+    return edges
+
+
+def _edge(series: WaitingSeries, verdict: str, tops: Sequence[float], theme: Theme) -> go.Scatter:
+    moments: list[datetime] = []
+    heights: list[float | None] = []
+    values = series.verdicts[verdict]
+    for at in range(len(values) - 1):
+        if values[at] <= 0:
+            continue
+        moments += [series.times[at], series.times[at + 1]]
+        heights += [tops[at], tops[at]]
+        if values[at + 1] <= 0:
+            moments.append(series.times[at + 1])
+            heights.append(None)
+    return go.Scatter(
+        x=moments,
+        y=heights,
+        name=f"Top of {VERDICTS[verdict].word}",
+        mode="lines",
+        line={"width": EDGE_WIDTH, "color": verdict_colour(verdict, theme)},
+        hoverinfo="skip",
+        meta={"token": family_of(verdict), "edge": True},
     )
 
 

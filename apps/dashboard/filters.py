@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -113,8 +114,12 @@ class ListView:
         """Drop every filter but the cluster."""
         return replace(self, filter=GangFilter(cluster=self.filter.cluster))
 
+    def unfiltered(self) -> ListView:
+        return replace(self, filter=GangFilter())
+
     def _with(self, name: str, values: tuple[str, ...]) -> ListView:
-        return replace(self, filter=replace(self.filter, **{name: values}))
+        kept: dict[str, Any] = {name: values}
+        return replace(self, filter=replace(self.filter, **kept))
 
 
 def parse(query: QueryDict) -> ListView:

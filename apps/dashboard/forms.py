@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django import forms
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.core.exceptions import ValidationError
@@ -44,7 +47,7 @@ class PasswordForm(forms.Form):
         label="New password again", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}), strip=False
     )
 
-    def __init__(self, data: object = None, *, user: User) -> None:
+    def __init__(self, data: Mapping[str, Any] | None = None, *, user: User) -> None:
         super().__init__(data)
         self.user = user
         self.rules = password_validators_help_texts()
@@ -66,7 +69,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         label="Name", max_length=64, widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "ci, grafana"})
     )
-    days = forms.ChoiceField(label="Valid for", choices=LIFETIMES, required=False)
+    days = forms.ChoiceField(label="Valid for", choices=LIFETIMES, initial="90", required=False)
     scopes = forms.MultipleChoiceField(
         label="May", choices=TokenScope.choices, initial=[TokenScope.READ], widget=forms.CheckboxSelectMultiple
     )

@@ -48,6 +48,7 @@ class QueueRow:
     markers: tuple[Segment, ...]
     standing: str
     family: str
+    icon: str
     margin: float
 
     @property
@@ -99,16 +100,21 @@ def headline(table: QueueTable) -> str:
     starved.sort(key=lambda row: row.margin)
     parts = []
     if over:
-        names = " and ".join(str(row.queue) for row in over[:NAMED])
-        more = f" and {len(over) - NAMED} more" if len(over) > NAMED else ""
         total = numbers.counted(sum(row.margin for row in over), "GPU")
-        parts.append(f"{names}{more} borrow{'s' if len(over) == 1 else ''} {total}")
+        parts.append(f"{_named(over)} borrow{'s' if len(over) == 1 else ''} {total}")
     if starved:
         first = starved[0]
         parts.append(f"{first.queue} waits while {numbers.counted(-first.margin, 'GPU')} under its quota")
     if not parts:
         return f"{numbers.counted(len(leaves), 'queue')}: none borrows, none waits below its quota"
     return "; ".join(parts)
+
+
+def _named(rows: Sequence[QueueRow]) -> str:
+    names = [str(row.queue) for row in rows]
+    if len(names) > NAMED:
+        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+    return " and ".join(names)
 
 
 def allocated_of(queue: Queue) -> float | None:
@@ -159,7 +165,7 @@ def _row(queue: Queue, depth: int, is_parent: bool, asked: Asked, scale: float) 
     margin = 0.0 if quota == -1 else held - quota
     parts = (("pre", 0.0, inside), ("bor", inside, held - inside), ("ask", held, asked.gpus))
     marks = (("q", queue.gpu_quota), ("f", fair), ("l", queue.gpu_limit))
-    standing, family = _standing(queue, allocated, margin)
+    standing, family, icon = _standing(queue, allocated, margin)
     return QueueRow(
         queue=queue,
         depth=depth,
@@ -171,18 +177,21 @@ def _row(queue: Queue, depth: int, is_parent: bool, asked: Asked, scale: float) 
         markers=tuple(Segment(css, 100 * at / scale, 0) for css, at in marks if at is not None and at != -1),
         standing=standing,
         family=family,
+        icon=icon,
         margin=margin,
     )
 
 
-def _standing(queue: Queue, allocated: float | None, margin: float) -> tuple[str, str]:
-    """Say in two words how a queue stands, and the colour family of the badge."""
+def _standing(queue: Queue, allocated: float | None, margin: float) -> tuple[str, str, str]:
+    """Say in two words how a queue stands; also the colour family of the badge and its icon."""
     if allocated is None:
-        return "not replayed yet", "none"
+        return "not replayed yet", "none", "clock"
     if queue.gpu_limit not in {None, -1} and allocated >= (queue.gpu_limit or 0):
-        return "at its limit", "policy"
+        return "at its limit", "policy", "policy"
     if queue.gpu_quota == -1:
-        return "no quota bound", "none"
+        return "no quota bound", "none", "dash"
     if margin > 0:
-        return f"borrows {numbers.number(margin)}", "node"
-    return (f"{numbers.number(-margin)} under quota" if margin < 0 else "at quota"), "none"
+        return f"borrows {numbers.number(margin)}", "node", "up"
+    if margin < 0:
+        return f"{numbers.number(-margin)} under quota", "none", "dn"
+    return "at quota", "none", "dash"

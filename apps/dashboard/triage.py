@@ -76,6 +76,8 @@ class Headline:
 
 def headline(totals: WaitingTotals, gpus: GpuTotals, groups: Sequence[Group]) -> Headline:
     """Return the page's first sentence, with its numbers, and the largest cause under it."""
+    if not totals.gangs and not gpus.total:
+        return Headline("Nothing is read yet", "No gang and no node is known that you may see.")
     waits = "waits" if totals.waiting == 1 else "wait"
     of = f"{numbers.number(totals.waiting)} of {numbers.counted(totals.gangs, 'gang')} {waits}"
     title = (
@@ -100,6 +102,12 @@ def _lead(totals: WaitingTotals, groups: Sequence[Group]) -> str:
     if totals.undiagnosed:
         parts.append(f"{numbers.counted(totals.undiagnosed, 'gang')} not diagnosed yet.")
     return " ".join(parts)
+
+
+def lost_words(gpus: GpuTotals) -> str:
+    """Say to which node state GPUs are lost: ``cordoned 4, not ready 8``."""
+    parts = (("cordoned", gpus.lost_cordoned), ("not ready", gpus.lost_not_ready), ("other", gpus.lost_other))
+    return ", ".join(f"{word} {numbers.number(lost)}" for word, lost in parts if lost)
 
 
 def cause_title(code: str) -> str:

@@ -29,7 +29,9 @@ DIGEST = "sha256:9f2c41d7a06be3518c2f90d4e7b1385aa64c02f7d91e5b38c6a0f41f27d8e3b
 KINDS = ("Node", "Pod", "PodGroup", "Queue", "Topology", "PriorityClass", "Event", "ResourceClaim")
 
 
-def bind(ident: str, scope: str, need: Any, have: Any, unit: str, source: str) -> dict[str, Any]:
+def bind(ident: str, scope: str, amounts: tuple[Any, Any, str], source: str) -> dict[str, Any]:
+    """Return a constraint; ``amounts`` are need, have and unit."""
+    need, have, unit = amounts
     return {"id": ident, "scope": scope, "need": need, "have": have, "unit": unit, "source": source}
 
 
@@ -70,9 +72,19 @@ def document(gang: Gang, verdict: str, code: str, sentence: str, **changes: Any)
     return {**base, **changes}
 
 
-def fix(kind: str, sentence: str, *, verified: bool = True, who: str = "owner", **effects: Sequence[str]) -> dict[str, Any]:
+def fix(
+    kind: str, sentence: str, *, verified: bool = True, who: str = "owner", **effects: Sequence[str]
+) -> dict[str, Any]:
     empty: dict[str, Any] = {"starts": [], "moves": [], "delays": [], "sets_back": [], "evicts": []}
-    return {"change": {"kind": kind}, "sentence": sentence, "verified": verified, "who": who, "cost": 1, **empty, **effects}
+    return {
+        "change": {"kind": kind},
+        "sentence": sentence,
+        "verified": verified,
+        "who": who,
+        "cost": 1,
+        **empty,
+        **effects,
+    }
 
 
 class World:
@@ -140,7 +152,9 @@ class World:
     def nodes(self) -> None:
         """Lay out two blocks with three racks; one node is cordoned, one is not ready."""
         Topology.objects.create(
-            cluster=self.cluster, name="gb200", levels=[{"label": BLOCK, "alias": "block"}, {"label": RACK, "alias": "rack"}]
+            cluster=self.cluster,
+            name="gb200",
+            levels=[{"label": BLOCK, "alias": "block"}, {"label": RACK, "alias": "rack"}],
         )
         self._rack("block-1", "rack-a1", 18, 4, used=8)
         self._rack("block-1", "rack-a2", 9, 4, used=5)
@@ -148,9 +162,9 @@ class World:
         Node.objects.filter(name="a1-14").update(state=NodeState.CORDONED, gpus_free=0, gpus_lost=4, gpus_used=0)
         Node.objects.filter(name="b1-13").update(state=NodeState.NOT_READY, gpus_free=0, gpus_lost=8, gpus_used=0)
         for block in ("block-1", "block-2"):
-            self._domain(block, "", block, 0, BLOCK, block)
+            self._domain(block, "", 0, BLOCK)
         for rack, block in (("rack-a1", "block-1"), ("rack-a2", "block-1"), ("rack-b1", "block-2")):
-            self._domain(rack, block, f"{block}/{rack}", 1, RACK, rack)
+            self._domain(rack, block, 1, RACK)
 
     def _rack(self, block: str, rack: str, count: int, gpus: int, *, used: int) -> None:
         Node.objects.bulk_create(
@@ -168,14 +182,14 @@ class World:
             for at in range(1, count + 1)
         )
 
-    def _domain(self, name: str, parent: str, path: str, level: int, label: str, value: str) -> None:
-        members = [node for node in Node.objects.filter(cluster=self.cluster) if node.labels.get(label) == value]
+    def _domain(self, name: str, parent: str, level: int, label: str) -> None:
+        members = [node for node in Node.objects.filter(cluster=self.cluster) if node.labels.get(label) == name]
         Domain.objects.create(
             cluster=self.cluster,
             topology="gb200",
             level=level,
             label=label,
-            path=path,
+            path=f"{parent}/{name}" if parent else name,
             parent_path=parent,
             name=name,
             nodes=len(members),
@@ -217,10 +231,10 @@ class World:
             )
 
     # ---------------------------------------------------------------------------------------------------- gangs
-    def gang(
-        self, namespace: str, name: str, queue: str, pods: int, each: float, waited: timedelta, **values: Any
-    ) -> Gang:
-        """Add one gang with its pods; ``placed`` pods of it have a node."""
+    def gang(self, key: str, queue: str, shape: tuple[int, float], waited: timedelta, **values: Any) -> Gang:
+        """Add the gang ``namespace/name`` of ``(pods, GPUs each)``; ``placed`` pods of it have a node."""
+        namespace, _, name = key.partition("/")
+        pods, each = shape
         placed = values.pop("placed", 0)
         gang = Gang.objects.create(
             cluster=self.cluster,
@@ -233,7 +247,7 @@ class World:
             pods_waiting=pods - placed,
             gpus=pods * each,
             gpus_waiting=(pods - placed) * each,
-            shape=f"{pods} × {each:g}",
+            shape=f"{pods} x {each:g}",
             created_at=self.as_of - waited,
             first_seen_at=self.as_of - waited,
             last_seen_at=self.as_of,
@@ -305,11 +319,9 @@ class World:
 def disaggregated(world: World) -> Gang:
     """Add the gang that has everything: binding and slack, nodes, holders, fixes, the scheduler's words."""
     gang = world.gang(
-        "chat-prod",
-        "llama-70b-disagg-0",
+        "chat-prod/llama-70b-disagg-0",
         "chat-serving",
-        12,
-        4,
+        (12, 4),
         timedelta(minutes=47),
         owner="DynamoGraphDeployment/chat-prod/llama-70b-disagg",
         preemptibility="non-preemptible",
@@ -322,13 +334,13 @@ def disaggregated(world: World) -> Gang:
         "NO_FIT",
         "DOMAIN_BUSY",
         "Needs 48 GPUs in one rack; the best rack (rack-a1) has 36 free, 1 rack could hold it if empty.",
-        binding=[bind("domain.gpu", "rack-a1", 48, 36, "gpu", "Topology/gb200 level rack")],
+        binding=[bind("domain.gpu", "rack-a1", (48, 36, "gpu"), "Topology/gb200 level rack")],
         slack=[
-            bind("queue.limit.gpu", "chat-serving", 68, 96, "gpu", "Queue/chat-serving"),
-            bind("queue.quota.gpu", "chat-serving", 68, 72, "gpu", "Queue/chat-serving"),
-            bind("domain.cpu", "rack-a1", 1_180_000, 1_296_000, "millicores", "Node"),
-            bind("domain.memory", "rack-a1", 5760 * 1024**3, 7776 * 1024**3, "bytes", "Node"),
-            bind("gang.min_member", "llama-70b-disagg-0", 12, 12, "pods", "PodGroup/llama-70b-disagg-0"),
+            bind("queue.limit.gpu", "chat-serving", (68, 96, "gpu"), "Queue/chat-serving"),
+            bind("queue.quota.gpu", "chat-serving", (68, 72, "gpu"), "Queue/chat-serving"),
+            bind("domain.cpu", "rack-a1", (1_180_000, 1_296_000, "millicores"), "Node"),
+            bind("domain.memory", "rack-a1", (5760 * 1024**3, 7776 * 1024**3, "bytes"), "Node"),
+            bind("gang.min_member", "llama-70b-disagg-0", (12, 12, "pods"), "PodGroup/llama-70b-disagg-0"),
         ],
         members={"needed": 12, "fit": 9, "unfit": 3, "not_evaluated": 0},
         nodes=[
@@ -375,7 +387,9 @@ def disaggregated(world: World) -> Gang:
     row = ReasonTimeline.objects.get(gang=gang)
     row.opened_at = first + timedelta(minutes=15)
     row.save()
-    world.reason(gang, "GATED", "MEMBERS_MISSING", "9 of 12 pods exist.", since=first, until=first + timedelta(minutes=2))
+    world.reason(
+        gang, "GATED", "MEMBERS_MISSING", "9 of 12 pods exist.", since=first, until=first + timedelta(minutes=2)
+    )
     world.reason(
         gang,
         "POLICY",
@@ -390,9 +404,13 @@ def disaggregated(world: World) -> Gang:
 def waiting_causes(world: World) -> None:
     """Add gangs of further causes, several of one cause among them."""
     limit = "Queue batch-eval may use 24 GPUs and uses 24; the gang asks for {}."
-    for name, pods, each, hours in (("swe-bench-qwen-9", 2, 8, 4.4), ("mmlu-pro-sweep-12", 8, 1, 6.9), ("ruler-128k-4", 8, 1, 7)):
-        gang = world.gang("eval-nightly", name, "batch-eval", pods, each, timedelta(hours=hours))
-        need = bind("queue.limit.gpu", "batch-eval", 24 + pods * each, 24, "gpu", "Queue/batch-eval")
+    for name, pods, each, hours in (
+        ("swe-bench-qwen-9", 2, 8, 4.4),
+        ("mmlu-pro-sweep-12", 8, 1, 6.9),
+        ("ruler-128k-4", 8, 1, 7),
+    ):
+        gang = world.gang(f"eval-nightly/{name}", "batch-eval", (pods, each), timedelta(hours=hours))
+        need = bind("queue.limit.gpu", "batch-eval", (24 + pods * each, 24, "gpu"), "Queue/batch-eval")
         world.says(
             gang,
             "POLICY",
@@ -400,25 +418,27 @@ def waiting_causes(world: World) -> None:
             limit.format(pods * each),
             who="queue_admin",
             binding=[need],
-            fixes=[fix("raise_limit", f"Raise the limit of batch-eval from 24 to {24 + pods * each}", who="queue_admin")],
+            fixes=[
+                fix("raise_limit", f"Raise the limit of batch-eval from 24 to {24 + pods * each}", who="queue_admin")
+            ],
         )
     rows: Sequence[tuple[Any, ...]] = (
-        (("mm-lab", "whisper-large-ft-1", "multi-modal", 1, 8, timedelta(hours=21.8)), "CONFIG", "QUEUE_MISSING",
+        (("mm-lab/whisper-large-ft-1", "multi-modal", (1, 8), timedelta(hours=21.8)), "CONFIG", "QUEUE_MISSING",
          "Queue multi-modal does not exist; the nearest leaf queue is multimodal.", "owner",
-         bind("queue.exists", "multi-modal", "multi-modal", None, "name", "Queue/multi-modal")),
-        (("chat-prod", "llama-70b-disagg-0-decode-1", "chat-serving", 8, 4, timedelta(minutes=47)), "GATED",
+         bind("queue.exists", "multi-modal", ("multi-modal", "multimodal", "name"), "Queue/multi-modal")),
+        (("chat-prod/llama-70b-disagg-0-decode-1", "chat-serving", (8, 4), timedelta(minutes=47)), "GATED",
          "WAITS_FOR_BASE_GANG", "Waits for its base gang llama-70b-disagg-0 to be placed.", "wait",
-         bind("stage.base_gang", "llama-70b-disagg-0", 1, 0, "count", "PodGang/llama-70b-disagg-0")),
-        (("pretrain-lab", "qwen3-235b-sft-7", "pretrain", 10, 4, timedelta(minutes=24)), "NODE", "NODES_CORDONED",
+         bind("stage.base_gang", "llama-70b-disagg-0", (1, 0, "count"), "PodGang/llama-70b-disagg-0")),
+        (("pretrain-lab/qwen3-235b-sft-7", "pretrain", (10, 4), timedelta(minutes=24)), "NODE", "NODES_CORDONED",
          "Needs 10 whole nodes; 9 are free, and a1-14 is empty and cordoned.", "cluster_admin",
-         bind("node.cordon", "a1-14", 10, 9, "nodes", "Node/a1-14")),
-        (("sandbox-dmitri", "dra-mps-probe-2", "sandbox", 1, 2, timedelta(minutes=58)), "NO_VERDICT", "NOT_READ",
+         bind("node.cordon", "a1-14", (10, 9, "nodes"), "Node/a1-14")),
+        (("sandbox-dmitri/dra-mps-probe-2", "sandbox", (1, 2), timedelta(minutes=58)), "NO_VERDICT", "NOT_READ",
          "ResourceClaim could not be read (403), so nothing can be said.", "platform",
-         bind("snapshot.read", "ResourceClaim", "ResourceClaim", None, "name", "ResourceClaim")),
-        (("alignment-lab", "ppo-llama-8b-22", "alignment", 1, 8, timedelta(minutes=22)), "STUCK", "SCHEDULER_SILENT",
+         bind("snapshot.read", "ResourceClaim", ("ResourceClaim", None, "name"), "ResourceClaim")),
+        (("alignment-lab/ppo-llama-8b-22", "alignment", (1, 8), timedelta(minutes=22)), "STUCK", "SCHEDULER_SILENT",
          "Fits now on b1-12; the scheduler has not acted for 22 min.", "platform",
-         bind("scheduler.acts", "kai-scheduler", 3, 1320, "seconds", "Deployment/kai/kai-scheduler")),
-        (("pretrain-lab", "olmo-7b-ablate-19", "pretrain", 1, 4, timedelta(seconds=12)), "WILL_START", "FITS_NOW",
+         bind("scheduler.acts", "kai-scheduler", (3, 1320, "seconds"), "Deployment/kai/kai-scheduler")),
+        (("pretrain-lab/olmo-7b-ablate-19", "pretrain", (1, 4), timedelta(seconds=12)), "WILL_START", "FITS_NOW",
          "Fits now: the pod has a node (a1-09); the scheduler binds on its next cycle.", "nobody", None),
     )  # fmt: skip
     for size, verdict, code, sentence, who, need in rows:
@@ -430,10 +450,12 @@ def waiting_causes(world: World) -> None:
 def placed_gangs(world: World) -> None:
     """Add gangs that run, one of them with something to tell."""
     for at in range(6):
-        gang = world.gang("chat-prod", f"serve-{at}", "chat-serving", 2, 4, timedelta(days=2), placed=2)
+        gang = world.gang(f"chat-prod/serve-{at}", "chat-serving", (2, 4), timedelta(days=2), placed=2)
         world.says(gang, "HEALTHY", "RUNNING", "Runs: 2 of 2 pods are ready.", who="nobody", stage=None)
-    gang = world.gang("search-prod", "embed-e5-large-1", "search-serving", 3, 4, timedelta(days=11), placed=3)
-    world.says(gang, "STARTING", "IMAGE_PULL", "Pod embed-e5-large-1-0 pulls its image for 3 min.", who="wait", stage="S21")
+    gang = world.gang("search-prod/embed-e5-large-1", "search-serving", (3, 4), timedelta(days=11), placed=3)
+    world.says(
+        gang, "STARTING", "IMAGE_PULL", "Pod embed-e5-large-1-0 pulls its image for 3 min.", who="wait", stage="S21"
+    )
 
 
 def whole_world(name: str = "fjord-1", now: datetime | None = None) -> World:

@@ -94,7 +94,7 @@ def gang_context(request: HttpRequest, ask: Ask) -> dict[str, Any]:
 def document_context(request: HttpRequest, ask: Ask, record: ExplanationRecord) -> dict[str, Any]:
     gang, document = ask.gang, json.loads(document_text(record=record, scope=ask.scope))
     need = gang_page.needed_gpus(document, gang)
-    level, rows = domains_of(ask, document)
+    level_word, rows = domains_of(ask, document)
     return {
         "document": document,
         "panels": gang_page.panels(document, cluster=gang.cluster.name, scope=ask.scope),
@@ -110,26 +110,27 @@ def document_context(request: HttpRequest, ask: Ask, record: ExplanationRecord) 
         "explanation_url": with_moment(gang_url(gang, name="gang-explanation"), ask.at),
         "curl": explanation_curl(request, gang),
         "need": need,
-        "level": level,
+        "level_word": level_word,
         "domains": sorted(rows, key=lambda row: (-row.free, -row.gpus, row.name)),
         "domain_figure": figure_json(domain_figure(rows, need=need)) if rows and need else None,
     }
 
 
 def domains_of(ask: Ask, document: dict[str, Any]) -> tuple[str, list[DomainRow]]:
-    """Return the level and the domains that the gang is held against: its required one, else the broadest."""
+    """Return the level's word and the domains that the gang is held against: its required one, else the broadest."""
     gang, cluster = ask.gang, ask.gang.cluster.name
     topologies = list(topology_list(scope=ask.scope, cluster=cluster))
     topology = next((row for row in topologies if row.name == gang.topology), topologies[0] if topologies else None)
     if topology is None or not topology.levels:
         return "", []
     labels = [str(level["label"]) for level in topology.levels]
-    aliases = {str(level.get("alias") or ""): str(level["label"]) for level in topology.levels}
-    wanted = aliases.get(gang.required_level, gang.required_level)
-    label = wanted if wanted in labels else labels[0]
+    words = [str(level.get("alias") or level["label"]) for level in topology.levels]
+    named = [at for at in range(len(labels)) if gang.required_level in {labels[at], words[at]}]
+    at = named[0] if named else 0
+    label = labels[at]
     domains = domain_list(scope=ask.scope, cluster=cluster, topology=topology.name, label=label)
     subject = str(document["binding"][0]["scope"]) if document["binding"] else ""
-    return label, gang_page.domain_rows(domains, subject)
+    return words[at], gang_page.domain_rows(domains, subject)
 
 
 def with_moment(url: str, at: datetime | None) -> str:

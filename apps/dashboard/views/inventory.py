@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -54,7 +54,7 @@ def gangs(request: HttpRequest) -> HttpResponse:
         "view": view,
         "chips": filters.chips(view),
         "menus": filters.menus(view, filter_choices(scope=scope)),
-        "clear_url": replace(view, filter=filters.GangFilter()).query() or "?",
+        "clear_url": view.unfiltered().query() or "?",
         "partial": triage.partial_words(scope),
     }
     return page(request, "dashboard/gangs.html", context, scope=scope, name="gangs", cluster=view.cluster)

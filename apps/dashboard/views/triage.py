@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -71,6 +72,7 @@ def summary_context(ask: Ask, found: Sequence[triage.Group]) -> dict[str, Any]:
         "headline": triage.headline(waiting, gpus, found),
         "waiting": waiting,
         "gpus": gpus,
+        "lost_words": triage.lost_words(gpus),
         "tiles": triage.tiles(found_tiles, urls, ask.view.filter.who),
         "partial": triage.partial_words(ask.scope),
         "view": ask.view,
@@ -120,9 +122,11 @@ def list_context(request: HttpRequest, ask: Ask, found: Sequence[triage.Group]) 
 
 def curl(request: HttpRequest, view: filters.ListView) -> str:
     """Return the list as a command: the same filters over REST."""
-    query = replace(view, is_grouped=True, sort=filters.DEFAULT_SORT, hours=filters.DEFAULT_HOURS)
-    pairs = query.with_value("state", GangState.WAITS).query()
-    return f"curl -H \"Authorization: Bearer $GANGDASH_TOKEN\" '{absolute(request, '/api/v1/gangs' + pairs)}'"
+    wanted = replace(view, filter=replace(view.filter, text=""), sort=filters.DEFAULT_SORT, is_grouped=True)
+    pairs = replace(wanted, hours=filters.DEFAULT_HOURS).without("state").pairs()
+    pairs += [("state", str(GangState.WAITS))] + ([("text", view.filter.text)] if view.filter.text else [])
+    address = absolute(request, f"/api/v1/gangs?{urlencode(pairs)}")
+    return f"curl -H \"Authorization: Bearer $GANGDASH_TOKEN\" '{address}'"
 
 
 def chart_context(ask: Ask, gpus: GpuTotals) -> dict[str, Any]:

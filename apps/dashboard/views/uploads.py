@@ -45,7 +45,7 @@ def upload_new(request: HttpRequest) -> HttpResponse:
 def _take(request: HttpRequest, form: UploadForm) -> Upload | None:
     if not form.is_valid():
         return None
-    file: UploadedFile = form.cleaned_data["file"]
+    file: UploadedFile[bytes] = form.cleaned_data["file"]
     if (file.size or 0) > settings.GANGDASH_UPLOAD_MAX_BYTES:
         form.add_error("file", f"{file.name}: larger than {settings.GANGDASH_UPLOAD_MAX_BYTES // MIB:,} MiB")
         return None
