@@ -20,7 +20,7 @@ REASONS = (
         title="Fits now",
         meaning="Every required pod has a node; the scheduler has not had time to place them yet.",
         who=Who.WAIT,
-        sentence="Fits now: {pods:pod has|pods have} a node ({nodes:list}); the scheduler binds in its next cycle.",
+        sentence="Fits now: {pods:pod|pods} of {each} on {where:list}; the scheduler binds in its next cycle.",
         forms={
             "status_differs": (
                 "Fits now: the pods of queue {queue} use {used}, {need} more stay within {allowed:bare}; only its "
@@ -293,7 +293,7 @@ REASONS = (
         meaning="The node has enough free GPUs, but its kubelet must give them from one NUMA zone.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "{node} has {free} free, but {best:bare} in one NUMA zone; its kubelet gives a pod {need:bare} from "
+            "{node} has {free} free, but at most {best} in one NUMA zone; its kubelet gives a pod's {need} from "
             "one zone only."
         ),
         evidence=("NodeResourceTopology", "kai.scheduler/numa-placement-observed of the pods"),

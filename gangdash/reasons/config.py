@@ -227,7 +227,9 @@ REASONS = (
         title="A named object is missing",
         meaning="An object that the pods need does not exist.",
         who=Who.OWNER,
-        sentence="{kind} {name} does not exist; {pods:pod needs|pods need} it ({examples:list}).",
+        sentence=(
+            "{kind} {name} does not exist in namespace {namespace}; {pods:pod needs|pods need} it ({examples:list})."
+        ),
         evidence=("references of the pods", "objects of that kind"),
         upstream=(r"(?i)(configmap|resourceclaim|persistentvolumeclaim)s? .*not found", r"Missing required configmap"),
         hints=(r"Resources were not found for",),
@@ -272,7 +274,21 @@ REASONS = (
         title="A needed label is missing",
         meaning="A node, claim or queue lacks a label that placement or quota needs.",
         who=Who.CLUSTER_ADMIN,
-        sentence="{kind} {examples:list} {count:~lacks|lack} the label {label}, so {consequence}.",
+        sentence="{examples:list} {count:~lacks|lack} the label {label}, which placement needs.",
+        forms={
+            "claim": (
+                "ResourceClaim {claim} is shared by name and lacks the label {label}={queue}; KAI takes a shared "
+                "GPU claim only with the label of its pods' queue."
+            ),
+            "claim_other": (
+                "ResourceClaim {claim} carries {label}={found}, its pods are in queue {queue}; KAI takes a shared "
+                "GPU claim only with their queue's label."
+            ),
+            "gpu_memory": (
+                "The pods ask for {asked} MiB of GPU memory, but {examples:list} {count:~lacks|lack} the label "
+                "{label}, so no share can be worked out."
+            ),
+        },
         evidence=("labels of the object",),
         hints=(_NO_WORDS, r"no nodes with enough resources were found"),
         never=True,

@@ -263,7 +263,15 @@ REASONS = (
         title="The kubelet refused pods",
         meaning="Pods were bound, and the node refused them on arrival.",
         who=Who.CLUSTER_ADMIN,
-        sentence="{fit} of {needed:pod runs|pods run}; the kubelet of {node} refused {refused:bare} ({reason}){cause}.",
+        sentence=(
+            "{fit} of {needed:required pod runs|required pods run}; the kubelet of {node} refused {refused} ({reason})."
+        ),
+        forms={
+            "taker": (
+                "{fit} of {needed:required pod runs|required pods run}; the kubelet of {node} refused {refused} "
+                "({reason}), as {scheduler} had just put {taker} there."
+            ),
+        },
         evidence=("phase Failed with a reason of the kubelet", "events of the pods"),
         hints=(_SHORT_WORDS,),
     ),

@@ -113,7 +113,10 @@ REASONS = (
         title="Reclaimed for another queue",
         meaning="Its pods were evicted to give another queue its share.",
         who=Who.WAIT,
-        sentence="{evicted:pod was|pods were} evicted {ago:span} ago by reclaim for {by}; it has waited since.",
+        sentence=(
+            "{evicted:pod was|pods were} evicted {ago:span} ago by reclaim for {by} ({examples:list}); it has "
+            "waited since."
+        ),
         forms={"unknown": "The scheduler evicted it {ago:span} ago, and no event says for whom; it has waited since."},
         evidence=("Evict event or annotation of the PodGroup",),
         upstream=(r"was preempted by workload",),
@@ -124,7 +127,7 @@ REASONS = (
         title="Preempted",
         meaning="Its pods were evicted for a gang of higher priority in the same queue.",
         who=Who.WAIT,
-        sentence="{evicted:pod was|pods were} preempted {ago:span} ago by {by}; it has waited since.",
+        sentence="{evicted:pod was|pods were} preempted {ago:span} ago by {by} ({examples:list}); it has waited since.",
         forms={
             "gone": "{evicted:pod was|pods were} preempted {ago:span} ago by {by}, and {owner} has made none again."
         },

@@ -14,7 +14,8 @@ REASONS = (
         meaning="The replay places the gang, and the running scheduler has had time to and has not.",
         who=Who.PLATFORM,
         sentence=(
-            "{pods:pod fits|pods fit} on {nodes:list}, yet {scheduler} has not placed {pods:~it|them} for {since:span}."
+            "{pods:pod|pods} of {each} {pods:~fits|fit} on {where:list}, yet {scheduler} has not placed "
+            "{pods:~it|them} for {since:span}."
         ),
         forms={
             "by_eviction": (
@@ -35,8 +36,8 @@ REASONS = (
         meaning="The scheduler runs, and no gang has had a condition, event or BindRequest from it.",
         who=Who.PLATFORM,
         sentence=(
-            "{pods:pod fits|pods fit} on {nodes:list}, but {scheduler} has written nothing about any of "
-            "{gangs:waiting gang|waiting gangs} for {since:span}."
+            "{pods:pod|pods} of {each} {pods:~fits|fit} on {where:list}, but {scheduler} has written nothing about "
+            "any of {gangs:waiting gang|waiting gangs} for {since:span}."
         ),
         evidence=("conditions, events and BindRequests of all gangs", "Deployment of the scheduler"),
     ),

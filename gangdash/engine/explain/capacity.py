@@ -14,6 +14,7 @@ from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.holders import holders_on
 from gangdash.engine.explain.nodegroups import node_groups
 from gangdash.engine.explain.room import CHECK_REASONS, DOMAIN, STATE_REASONS, Lift, Lifts, Room, reason_lift
+from gangdash.engine.identifiers import NodeReason
 from gangdash.engine.rules.steps import next_tasks
 from gangdash.engine.verdict import Certainty, Finding, Members, ReasonCode
 
@@ -26,6 +27,11 @@ def room_of(gang: Gang) -> Room | None:
     session = gang.context.session(gang.shard)
     tasks = next_tasks(session, job, real=True)
     return Room(session, job, tasks) if tasks else None
+
+
+def is_split(gang: Gang, room: Room | None) -> bool:
+    """Whether NUMA zones, which the replay does not know, leave no placement where the replay sees one."""
+    return room is not None and NodeReason.NUMA in room.present and room.fits() is False and bool(gang.result)
 
 
 def state_lifts(room: Room) -> list[Lift]:
@@ -46,10 +52,10 @@ def _resource_rank(name: str) -> tuple[int, str]:
 def capacity(gang: Gang, room: Room) -> Iterator[Finding]:
     """Yield why the step fits nowhere: node state, never, or now; what else is in the way comes after."""
     states = state_lifts(room)
-    if states:
-        smallest = room.smallest(states)
-        if smallest:
-            yield _complete(gang, room, nodestate.finding(gang, room, smallest))
+    smallest = room.smallest(states) if states else None
+    state = nodestate.finding(gang, room, smallest) if smallest else nodestate.unselected_plugin(gang, room)
+    if state is not None:
+        yield _complete(gang, room, state)
     never = _never(room, frozenset(states))
     if never is not None:
         yield from _findings(gang, room, never, never=True)

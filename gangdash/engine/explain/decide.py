@@ -19,11 +19,14 @@ from gangdash.engine.explain import (
     partial,
     placeable,
     policy,
+    references,
+    refused,
     standing,
     starting,
     violated,
 )
 from gangdash.engine.explain.gang import Gang
+from gangdash.engine.explain.room import Room
 from gangdash.engine.explain.stages import stage_of
 from gangdash.engine.explain.times import waiting_since
 from gangdash.engine.explain.words import scheduler_words
@@ -48,19 +51,20 @@ def _waiting(gang: Gang) -> Iterator[Finding]:
     yield from membership.causes(gang)
     yield from gates.gates(gang)
     yield from _short(gang)
+    yield from references.references(gang)
     yield from config.topology(gang)
     yield from evicted.evicted(gang)
     if gang.binding:
         yield from binding.bind_trouble(gang)
-    if placeable.placed_by_replay(gang):
+    room = capacity.room_of(gang)
+    if placeable.placed_by_replay(gang) and not capacity.is_split(gang, room):
         yield from placeable.placeable(gang)
         return
-    yield from _unplaced(gang)
+    yield from _unplaced(gang, room)
 
 
-def _unplaced(gang: Gang) -> Iterator[Finding]:
+def _unplaced(gang: Gang, room: Room | None) -> Iterator[Finding]:
     """Yield why the replay does not place a gang that the scheduler does try."""
-    room = capacity.room_of(gang)
     if room is not None:
         yield from policy.policy(gang, room)
         yield from capacity.capacity(gang, room)
@@ -72,12 +76,15 @@ def _short(gang: Gang) -> Iterator[Finding]:
     """Yield what a gang with too few pods is, where no object says why they are missing."""
     if not membership.is_short(gang):
         return
+    yield from refused.refused(gang)
     yield from evicted.evicted(gang)
     yield from partial.below_minimum(gang)
     yield membership.missing(gang)
 
 
 def _standing(gang: Gang) -> Iterator[Finding]:
+    if not gang.is_satisfied and len(gang.alive) + len(gang.finished) < gang.needed:
+        yield from evicted.evicted(gang)
     yield from violated.violated(gang)
     yield from standing.ignored_settings(gang)
     yield from partial.below_minimum(gang)

@@ -29,6 +29,7 @@ _BY_TEXT = (
     (re.compile(r"bin packing \(resource consolidation\)()"), "consolidation"),
     (re.compile(r"doesn't meet the minimum required number of pods()"), "stalegangeviction"),
 )
+_POD = re.compile(r"(?:^Pod |evicting remaining pod: )[^/\s]*/(\S+)")
 _NODE_REASONS = frozenset({"Evicted", "TaintManagerEviction", "NodeLost", "NodeShutdown", "Terminated"})
 
 
@@ -42,6 +43,7 @@ class Eviction:
     pods: int
     times: int
     first: float
+    examples: tuple[str, ...] = ()
 
 
 def evicted(gang: Gang) -> Iterator[Finding]:
@@ -84,7 +86,14 @@ def _from_events(evictions: Sequence[Event]) -> Eviction | None:
         pods=len({event.message for event in batch}),
         times=max(_distinct_times(evictions), *(event.count for event in batch)),
         first=min(event.first or last_seen(event) for event in evictions),
+        examples=tuple(sorted({name for event in batch if (name := _pod_in(event.message))})),
     )
+
+
+def _pod_in(text: str) -> str:
+    """Return the pod that an Evict event names, without its namespace."""
+    found = _POD.search(text)
+    return found[1] if found else ""
 
 
 def _distinct_times(evictions: Sequence[Event]) -> int:
@@ -122,6 +131,7 @@ def _finding(gang: Gang, eviction: Eviction) -> Finding:
     facts: dict[str, FactValue] = {
         "evicted": eviction.pods,
         "by": spoken(eviction.by),
+        "examples": eviction.examples,
         "ago": max(gang.as_of - eviction.at, 0.0),
         "needed": gang.needed,
         "times": eviction.times,

@@ -695,6 +695,28 @@ def _profile(room: Room, item: Class) -> Finding:
     )
 
 
+def _numa(gang: Gang, room: Room, binding: Lifts) -> Finding:
+    split = [n for n in room.nodes if any(NodeReason.NUMA in reasons[n.index] for reasons in room.reasons)]
+    node = max(split, key=lambda n: (room.zones[n.name].best, n.name))
+    zones = room.zones[node.name]
+    need = _largest(room).task.request[GPU]
+    return Finding(
+        ReasonCode.NUMA_SPLIT,
+        facts={
+            "node": node.name,
+            "free": Amount(zones.total, Unit.GPU),
+            "best": zones.best,
+            "need": Amount(need, Unit.GPU),
+        },
+        binding=(
+            Constraint(
+                ConstraintId.NODE_NUMA, node.name, need, zones.best, Unit.GPU, f"NodeResourceTopology/{node.name}"
+            ),
+        ),
+        holders=holders_on(gang, room, nodes=[node]),
+    )
+
+
 def _other(gang: Gang, room: Room, binding: Lifts) -> Finding:
     tasks = room.tasks
     return Finding(
@@ -715,5 +737,5 @@ _CHECKS: Mapping[NodeReason, Callable[[Gang, Room, Lifts], Finding]] = {
     NodeReason.PORTS: _ports,
     NodeReason.GPU_SHAPE: _shape,
     NodeReason.RESOURCE: _other,
-    NodeReason.NUMA: _other,
+    NodeReason.NUMA: _numa,
 }

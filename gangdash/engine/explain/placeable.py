@@ -83,7 +83,7 @@ def _given(result: GangResult) -> list[tuple[str, str]]:
 
 def _fits_now(gang: Gang, result: GangResult) -> Finding:
     given = _given(result)
-    facts: dict[str, FactValue] = {"pods": len(given), "nodes": tuple(sorted({node for _, node in given}))}
+    facts: dict[str, FactValue] = {"pods": len(given), "each": _each(gang), "where": _where(gang, given)}
     return Finding(
         ReasonCode.FITS_NOW,
         facts=facts,
@@ -92,6 +92,26 @@ def _fits_now(gang: Gang, result: GangResult) -> Finding:
         fixes=(Fix(FixKind.WAIT_FOR, {"object": "scheduler"}, {"what": "the next scheduling cycle"}, who=Who.WAIT),),
         certainty=Certainty.PROVED,
     )
+
+
+def _each(gang: Gang) -> Amount:
+    """Return what one waiting pod asks, the largest if they differ."""
+    gpus = max((gang.gpus(pod) for pod in gang.pending), default=0.0)
+    job = gang.job
+    tasks = [task for task in job.tasks.values() if task.pod in gang.pending] if job is not None else []
+    cpu = max((task.request_amounts[0] for task in tasks), default=0.0)
+    return Amount(gpus, Unit.GPU) if gpus else Amount(cpu, Unit.MILLICORES)
+
+
+def _where(gang: Gang, given: list[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the domain that the promised nodes share where the gang asks for one, else the nodes."""
+    nodes = sorted({node for _, node in given})
+    constraint = gang.root.constraint
+    if constraint is not None and constraint.required_level:
+        values = {gang.context.nodes[node].meta.labels.get(constraint.required_level, "") for node in nodes}
+        if len(values) == 1 and len(nodes) > 1:
+            return tuple(values)
+    return tuple(nodes)
 
 
 def need_of(gang: Gang) -> Amount:
@@ -288,7 +308,8 @@ def _stuck(gang: Gang, result: GangResult, will_start: Finding) -> Finding:
     facts: dict[str, FactValue] = {
         **will_start.facts,
         "pods": len(_given(result)),
-        "nodes": tuple(sorted({node for _, node in _given(result)})),
+        "each": _each(gang),
+        "where": _where(gang, _given(result)),
         "scheduler": gang.params.scheduler_name,
         "since": since,
         "gangs": _waiting_gangs(gang),

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from gangdash.engine.exact import PodClass, Vector, alone, place
 from gangdash.engine.explain.devices import missing_gpus
+from gangdash.engine.explain.numa import Zones, strict_zones
 from gangdash.engine.explain.refusal import refusals
 from gangdash.engine.identifiers import NodeReason
 from gangdash.engine.model.podgroup import TopologyConstraint
@@ -115,7 +116,14 @@ class Room:
         return [[self._reasons(item, node) for node in self.nodes] for item in self.classes]
 
     def _reasons(self, item: Class, node: NodeState) -> frozenset[NodeReason]:
-        return refusals(self.session, self.job, item.task, node)
+        found = refusals(self.session, self.job, item.task, node)
+        zones = self.zones.get(node.name)
+        split = zones is not None and zones.best < item.task.request[GPU] <= zones.total
+        return found | {NodeReason.NUMA} if split else found
+
+    @cached_property
+    def zones(self) -> dict[str, Zones]:
+        return strict_zones(self.session.snapshot, self.session.shard)
 
     @cached_property
     def present(self) -> frozenset[NodeReason]:

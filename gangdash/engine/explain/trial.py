@@ -66,7 +66,7 @@ class Trials:
 
 
 def _alone(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """Drop the waiting pods of all other gangs."""
+    """Drop the waiting pods of all other gangs, those with a failed BindRequest among them."""
     own = {pod.key for pod in gang.pods}
     pods = tuple(
         pod
@@ -75,7 +75,7 @@ def _alone(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         or pod.node_name
         or pod.phase != "Pending"
         or GROUP_ANNOTATION not in pod.meta.annotations
-        or (pod.meta.namespace, pod.meta.name) in gang.context.bind_requests
+        or gang.has_live_bind_request(pod)
     )
     return replace(snapshot, pods=pods)
 
