@@ -32,7 +32,7 @@ DEFAULT_PORT = 8000
 GRACE_SECONDS = 10.0
 # A terminal or a wrapper may deliver one request twice; only a later signal is an impatient user.
 SAME_REQUEST_SECONDS = 1.0
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -81,8 +81,8 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Options:
     )
 
 
-def lock_state(folder: Path, port: int) -> int:
-    """Create the state directory, lock it, write who holds it, and return the handle that keeps the lock."""
+def lock_state(folder: Path) -> int:
+    """Create the state directory, lock it, and return the handle that keeps the lock."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -94,10 +94,14 @@ def lock_state(folder: Path, port: int) -> int:
         holder = os.read(handle, 4096)
         os.close(handle)
         raise UpError(describe_holder(folder, holder)) from None
-    mine = {"pid": os.getpid(), "port": port, "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")}
     os.truncate(handle, 0)
-    os.pwrite(handle, json.dumps(mine).encode(), 0)
     return handle
+
+
+def write_holder(handle: int, port: int) -> None:
+    """Write who holds the lock, for the start that comes too late."""
+    mine = {"pid": os.getpid(), "port": port, "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")}
+    os.pwrite(handle, json.dumps(mine).encode(), 0)
 
 
 def describe_holder(folder: Path, content: bytes) -> str:
@@ -153,9 +157,10 @@ class Supervisor:
 
     def __init__(self, options: Options, environment: Mapping[str, str]) -> None:
         self.options = options
+        self.lock = lock_state(options.state_dir)
         self.listener = open_port(options.port)
         self.port = int(self.listener.getsockname()[1])
-        self.lock = lock_state(options.state_dir, self.port)
+        write_holder(self.lock, self.port)
         write_secret_key(options.state_dir / "secret-key")
         for name in ("queue", "control"):
             (options.state_dir / "broker" / name).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -188,9 +193,10 @@ class Supervisor:
     def run(self) -> int:
         """Start, serve until asked to stop or until something dies too often, and return the exit code."""
         try:
-            password_line = self._start()
+            login = self._start_web()
             self._wait(self._page_answers, "no page answers")
-            say(self._ready_line(password_line), sys.stdout)
+            say(self._ready_line(login), sys.stdout)
+            self._start_workers()
             self._watch(until=None)
         except StopRequestedError:
             return 0
@@ -203,21 +209,27 @@ class Supervisor:
 
     # --- starting ------------------------------------------------------------------------------------------------
 
-    def _start(self) -> str:
+    def _start_web(self) -> str:
+        """Start what the first page needs; return the login part of the ready line."""
         if self.options.demo:
             self._start_demo()
         login = self._prepare()
-        python = sys.executable
-        self._add("web", [python, "-m", "gunicorn", *self._web_options()], handles=[self.listener.fileno()])
+        command = [sys.executable, "-m", "gunicorn", *self._web_options()]
+        self._add("web", command, handles=[self.listener.fileno()])
+        return login
+
+    def _start_workers(self) -> None:
+        """Start two workers, as an analysis may take minutes and must not hold up the next reading.
+
+        They come after the first page, which would be twice as slow beside them on a small machine.
+        """
         if self.options.demo:
             self._wait(self.demo_kubeconfig.exists, "the demo cluster does not start")
-        worker = [python, "-m", "celery", "--quiet", "-A", "gangdash.celery", "worker", "--loglevel", "WARNING"]
+        worker = [sys.executable, "-m", "celery", "--quiet", "-A", "gangdash.celery", "worker", "--loglevel", "WARNING"]
         worker += ["-P", "prefork", "--without-gossip", "--without-mingle", "--without-heartbeat"]
         beat = ["-B", "-s", str(self.options.state_dir / "beat-schedule")]
-        # Two workers, as an analysis may take minutes and must not hold up the next reading.
         self._add("collect", [*worker, *beat, "-Q", "collect", "-c", "2", "--hostname", "collect@gangdash"])
         self._add("analyse", [*worker, "-Q", "analyse", "-c", "1", "--hostname", "analyse@gangdash"])
-        return login
 
     def _web_options(self) -> list[str]:
         bind = f"fd://{self.listener.fileno()}"

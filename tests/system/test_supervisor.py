@@ -83,17 +83,12 @@ def test_it_starts_serves_reads_and_stops(installation: Installation, api: FakeA
 def test_a_killed_worker_comes_back_and_a_killed_parent_leaves_nothing(installation: Installation) -> None:
     line = installation.start("--demo")
     assert "the demo cluster" in line
+    wait_for(lambda: installation.child("collect@gangdash") is not None, "the start of the workers")
     worker = installation.child("collect@gangdash")
+    assert worker is not None
     os.kill(worker, signal.SIGKILL)
     wait_for(lambda: "collect ended (SIGKILL), starting it again" in installation.log.read_text(), "the notice")
-
-    def is_back() -> bool:
-        try:
-            return installation.child("collect@gangdash") != worker
-        except AssertionError:
-            return False
-
-    wait_for(is_back, "the restart")
+    wait_for(lambda: installation.child("collect@gangdash") not in {None, worker}, "the restart")
     installation.stop(signal.SIGKILL)
     wait_for(lambda: processes_of(installation.state_dir) == [], "the end of all children", STOP_SECONDS)
 
@@ -128,33 +123,40 @@ def test_a_missing_kubeconfig_is_refused(installation: Installation, tmp_path: P
     assert said == f"gangdash: kubeconfig {tmp_path / 'absent'} cannot be read (No such file or directory)\n"
 
 
-def test_a_taken_port_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_taken_port_is_refused_before_anything_is_prepared(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UpError, match=f"port {port} cannot be used"):
             Supervisor(options(tmp_path / "state", port=port), {})
-    assert not (tmp_path / "state").exists()
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
+
+
+def test_a_second_start_hears_who_holds_the_state_also_on_the_same_port(tmp_path: Path) -> None:
+    first = Supervisor(options(tmp_path / "state"), {})
+    with pytest.raises(UpError, match=f"in use by process {os.getpid()}, port {first.port}, since "):
+        Supervisor(options(tmp_path / "state", port=first.port), {})
+    first._stop()
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UpError, match=r"cannot write to .*choose another folder with --state-dir"):
-        lock_state(tmp_path / "file" / "state", 1)
+        lock_state(tmp_path / "file" / "state")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to read-only folders")
 def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(UpError, match="Permission denied"):
-        lock_state(tmp_path / "state", 1)
+        lock_state(tmp_path / "state")
 
 
-def test_the_lock_says_who_holds_it(tmp_path: Path) -> None:
-    handle = lock_state(tmp_path / "state", 8123)
-    with pytest.raises(UpError, match=f"in use by process {os.getpid()}, port 8123"):
-        lock_state(tmp_path / "state", 8124)
+def test_the_state_belongs_to_one_user_and_one_process(tmp_path: Path) -> None:
+    handle = lock_state(tmp_path / "state")
+    with pytest.raises(UpError, match="has just started"):
+        lock_state(tmp_path / "state")
     os.close(handle)
-    os.close(lock_state(tmp_path / "state", 8124))
+    os.close(lock_state(tmp_path / "state"))
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
 
 
