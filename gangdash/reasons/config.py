@@ -19,13 +19,18 @@ REASONS = (
         ),
         forms={
             "skipped": (
-                "{kind} {name} opts out of KAI's pod grouper ({key}) and nothing else made a PodGroup: {pods:pod "
-                "is|pods are} invisible to {scheduler}."
+                "{kind} {name} opts out of KAI's pod grouper ({key}) and nothing else made a PodGroup, so "
+                "{scheduler} does not see {pods:pod|pods} of it."
             ),
             "lost": (
-                "{pods:pod names|pods name} PodGroup {podgroup}, which does not exist in namespace {namespace}; "
+                "{pods:pod names|pods name} PodGroup {podgroup}, which does not exist in namespace {namespace}, so "
                 "{scheduler} leaves {pods:~it|them} out."
             ),
+            "grouper_down": (
+                "{kind} {name} has no PodGroup: {component}, which would make it, is down, so {scheduler} does not "
+                "see {pods:pod|pods} of it."
+            ),
+            "warning": "{kind} {name} has no PodGroup; the pod grouper says: {warning}.",
         },
         evidence=("annotation pod-group-name of the pods", "PodGroups of the namespace"),
         upstream=(r"PodGrouperWarning",),
@@ -37,13 +42,17 @@ REASONS = (
         meaning="schedulerName is not the scheduler that should handle them.",
         who=Who.OWNER,
         sentence=(
-            "{pods:pod names|pods name} scheduler {found}, which does not run here; KAI's is {scheduler} "
+            "{pods:pod names|pods name} scheduler {found}, which does not run here; KAI's is called {scheduler} "
             "({examples:list})."
         ),
         forms={
             "member": (
                 "{examples:list} {pods:~names|name} scheduler {found}, so {pods:~it gets|they get} no membership: "
                 "{scheduler} counts {exist} of {needed} members."
+            ),
+            "queue_label": (
+                "{pods:pod carries|pods carry} the label {key} and {pods:~names|name} scheduler {found}; KAI's is "
+                "called {scheduler} ({examples:list})."
             ),
         },
         evidence=("spec.schedulerName of the pods", "name that the scheduler answers to"),

@@ -29,7 +29,7 @@ _SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
     FixKind.MAKE_PREEMPTIBLE: {"": "Make {gang} preemptible."},
     FixKind.RAISE_PRIORITY: {"": "Raise the gang's priority from {now:bare} to {to:bare}."},
     FixKind.MOVE_QUEUE: {"": "Move the gang to queue {queue}."},
-    FixKind.EVICT_GANG: {"": "Stop {gang} ({gpus:gpu})."},
+    FixKind.EVICT_GANG: {"": "Stop {gang} ({gpus:gpu}).", "plain": "Stop {gang}."},
     FixKind.CREATE_OBJECT: {"": "Create {kind} {name}.", "label": "Label {kind} {name} with {label}."},
     FixKind.FIX_REFERENCE: {
         "": "Correct {field} of {object}: {found} should be {wanted}.",

@@ -17,17 +17,17 @@ REASONS = (
         ),
         who=Who.OWNER,
         sentence=(
-            "{placed} of {total:pod runs|pods run} and {waiting:waits|wait}: the PodGroup's minimum is {minimum}, "
-            "so nothing holds them together{limit}."
+            "{placed} of {total:pod runs|pods run} and {waiting:waits|wait}: its PodGroup starts pods from "
+            "{minimum} on, so nothing holds all {total} together."
         ),
         forms={
             "siblings": (
-                "{placed} of {total:pod runs|pods run} in {domain} and ties the rest there ({key}): each is a "
-                "PodGroup of its own{room}."
+                "Its sibling {sibling} runs in {domain} and pod affinity ties it there ({key}), where {have} of "
+                "{need:bare} are free; each is a PodGroup of its own, though {spare:list} could hold both."
             ),
             "none": (
-                "{placed} of {total:pod holds|pods hold} {held} and {waiting:pod waits|pods wait}: {scheduler} "
-                "places them one by one, no PodGroup binds a group together."
+                "{placed} of {total:pod holds|pods hold} {held} and {waiting:pod waits|pods wait}; groups of "
+                "{size} need each other, and {scheduler} places pods one by one: no PodGroup binds them."
             ),
         },
         evidence=("minimum of the PodGroup against the size of its owner",),
@@ -68,8 +68,8 @@ REASONS = (
         meaning="Several workloads hold part of what each needs, and none can complete.",
         who=Who.OWNER,
         sentence=(
-            "{kinds:{kind}} hold {held} of {total:bare}, and each lacks members: none can complete. Stopping "
-            "{stop:one|of them} lets the rest run."
+            "Has {placed} of {pods:pod|pods}; {count} {kind}s hold {held} of {total:bare} on {nodes} of "
+            "{all_nodes:node|nodes} and each lacks pods, so none completes: no PodGroup binds them."
         ),
         evidence=("placed and waiting pods of each workload", "free capacity"),
         hints=(_SHORT_WORDS,),

@@ -7,11 +7,14 @@ order in which they are asked is in ``decide``. No words are made here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from gangdash.engine.explain.context import Context
 from gangdash.engine.explain.decide import explain_gang
-from gangdash.engine.explain.gang import Gang, gangs_of
+from gangdash.engine.explain.gang import gangs_of
+from gangdash.engine.explain.ungrouped import explain_workload
+from gangdash.engine.explain.workloads import workloads
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.cycle import CycleResult
 from gangdash.engine.verdict import Certainty, Explanation, Finding, GangRef, ReasonCode
@@ -27,17 +30,26 @@ def explain_snapshot(
     Gangs come in the order of namespace and name. A fault of the engine costs one gang its verdict, no other.
     """
     context = Context(snapshot, cycles)
-    found = [_explain_safely(gang) for gang in gangs_of(context) if only is None or gang.podgroup.key == only]
+    found = [
+        _safely(GangRef(gang.meta.namespace, gang.meta.name, gang.meta.uid), partial(explain_gang, gang))
+        for gang in gangs_of(context)
+        if only in {None, gang.podgroup.key}
+    ]
+    found += [
+        _safely(GangRef(item.namespace, item.name, item.uid, item.kind), partial(explain_workload, item))
+        for item in workloads(context)
+        if only in {None, f"{item.namespace}/{item.name}"}
+    ]
     return sorted(found, key=lambda item: (item.gang.namespace, item.gang.name, item.gang.kind))
 
 
-def _explain_safely(gang: Gang) -> Explanation:
+def _safely(ref: GangRef, explain: Callable[[], Explanation]) -> Explanation:
     try:
-        return explain_gang(gang)
+        return explain()
     except Exception as error:  # per-gang boundary: the other gangs keep their verdicts
-        logger.exception("explain_failed", extra={"gang": gang.podgroup.key})
+        logger.exception("explain_failed", extra={"gang": ref.key})
         return Explanation(
-            gang=GangRef(gang.meta.namespace, gang.meta.name, gang.meta.uid),
+            gang=ref,
             finding=Finding(ReasonCode.ENGINE_FAULT, facts={"fault": type(error).__name__}),
             certainty=Certainty.NO_VERDICT,
         )

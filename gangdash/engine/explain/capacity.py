@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gangdash.engine.explain import nofit, nodestate
+from gangdash.engine.explain import nodestate, nofit
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.holders import holders_on
 from gangdash.engine.explain.nodegroups import node_groups

@@ -15,8 +15,8 @@ from gangdash.engine.explain import (
     config,
     evicted,
     gates,
+    incomplete,
     membership,
-    partial,
     placeable,
     policy,
     references,
@@ -60,6 +60,7 @@ def _waiting(gang: Gang) -> Iterator[Finding]:
     if placeable.placed_by_replay(gang) and not capacity.is_split(gang, room):
         yield from placeable.placeable(gang)
         return
+    yield from incomplete.not_enforced(gang, room)
     yield from _unplaced(gang, room)
 
 
@@ -78,7 +79,7 @@ def _short(gang: Gang) -> Iterator[Finding]:
         return
     yield from refused.refused(gang)
     yield from evicted.evicted(gang)
-    yield from partial.below_minimum(gang)
+    yield from incomplete.below_minimum(gang)
     yield membership.missing(gang)
 
 
@@ -87,7 +88,7 @@ def _standing(gang: Gang) -> Iterator[Finding]:
         yield from evicted.evicted(gang)
     yield from violated.violated(gang)
     yield from standing.ignored_settings(gang)
-    yield from partial.below_minimum(gang)
+    yield from incomplete.below_minimum(gang)
     yield from starting.starting(gang)
     yield standing.healthy(gang)
 

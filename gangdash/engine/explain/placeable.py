@@ -19,6 +19,7 @@ from gangdash.engine.explain.words import condition_of
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.cycle import GangOutcome, GangResult, PodOutcome
 from gangdash.engine.model.pod import Pod
+from gangdash.engine.model.resources import GPU_NAMES
 from gangdash.engine.verdict import (
     Amount,
     Certainty,
@@ -84,9 +85,11 @@ def _given(result: GangResult) -> list[tuple[str, str]]:
 def _fits_now(gang: Gang, result: GangResult) -> Finding:
     given = _given(result)
     facts: dict[str, FactValue] = {"pods": len(given), "each": _each(gang), "where": _where(gang, given)}
+    differs = _status_differs(gang)
     return Finding(
         ReasonCode.FITS_NOW,
-        facts=facts,
+        form="status_differs" if differs else "",
+        facts=facts | differs,
         slack=_limit_slack(gang),
         waiting=Waiting(helps="yes", on=("next scheduling cycle",)),
         fixes=(Fix(FixKind.WAIT_FOR, {"object": "scheduler"}, {"what": "the next scheduling cycle"}, who=Who.WAIT),),
@@ -135,6 +138,26 @@ def _limit_slack(gang: Gang) -> tuple[Constraint, ...]:
                 total = used_by(queue, resource) + need.value
                 found.append(Constraint(resource.limit_id, queue.name, total, limit, need.unit, f"Queue/{queue.name}"))
     return tuple(found)
+
+
+def _status_differs(gang: Gang) -> dict[str, FactValue]:
+    """Return the numbers of a queue whose status counts more GPUs than its bound pods hold, where that would matter."""
+    need = need_of(gang)
+    if need.unit is not Unit.GPU:
+        return {}
+    for queue in chain(gang):
+        status = queue.queue.reported or {}
+        reported = sum(status.get(name, 0) for name in GPU_NAMES)
+        limit, used = queue.limit[2], used_by(queue, RESOURCES[2])
+        if limit >= 0 and reported > used and reported + need.value > limit:
+            return {
+                "queue": queue.name,
+                "used": Amount(used, Unit.GPU),
+                "need": need,
+                "allowed": Amount(limit, Unit.GPU),
+                "reported": Amount(reported, Unit.GPU),
+            }
+    return {}
 
 
 def _release(gang: Gang, result: GangResult) -> Finding | None:
