@@ -12,34 +12,51 @@ import sys
 import threading
 from pathlib import Path
 
-from gangdash.simulator.demo import Demo
+from gangdash.simulator.demo import NOT_INSTALLED, Demo
+from gangdash.simulator.server import FakeApiServer
 from gangdash.simulator.store import utc_now
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until told to stop; return the exit code."""
     options = _parser().parse_args(arguments)
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    demo = Demo(options.seed)
     try:
-        api = demo.server(options.port)
+        api = FakeApiServer(port=options.port)
     except OSError as error:
         print(f"cannot listen on 127.0.0.1:{options.port}: {error.strerror}", file=sys.stderr)
         return 1
+    for kind in NOT_INSTALLED:
+        api.faults.unserve(kind)
+    demo = Demo(api.store, options.seed)
     with api:
-        kubeconfig = ""
-        if options.kubeconfig_out:
-            try:
-                kubeconfig = str(api.kubeconfig(options.kubeconfig_out, name="demo"))
-            except OSError as error:
-                print(f"cannot write {options.kubeconfig_out}: {error.strerror}", file=sys.stderr)
-                return 1
-        print(json.dumps({"url": api.url, "kubeconfig": kubeconfig}), flush=True)
-        while not stopped.wait(options.step_seconds):
-            demo.step(utc_now())
-    return 0
+        try:
+            kubeconfig = str(api.kubeconfig(options.kubeconfig_out, name="demo")) if options.kubeconfig_out else ""
+        except OSError as error:
+            print(f"cannot write {options.kubeconfig_out}: {error.strerror}", file=sys.stderr)
+            return 1
+        return _play(demo, options.step_seconds, json.dumps({"url": api.url, "kubeconfig": kubeconfig}))
+
+
+def _play(demo: Demo, seconds: float, ready: str) -> int:
+    """Say that it is ready and let the cluster live until a signal, or a fault of its own, ends it."""
+    stopped, failed = threading.Event(), threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+
+    def live() -> None:
+        try:
+            while not stopped.wait(seconds):
+                demo.step(utc_now())
+        finally:
+            if not stopped.is_set():
+                failed.set()
+                stopped.set()
+
+    # A thread of its own, so that a signal need not wait for the step under way.
+    threading.Thread(target=live, name="demo", daemon=True).start()
+    print(ready, flush=True)
+    stopped.wait()
+    return int(failed.is_set())
 
 
 def _parser() -> argparse.ArgumentParser:

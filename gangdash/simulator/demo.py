@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gangdash.simulator.objects import cluster_objects, event_object
-from gangdash.simulator.server import FakeApiServer
 from gangdash.simulator.store import ObjectStore, utc_now
 from gangdash.simulator.world import World
 
@@ -35,13 +34,14 @@ WARM_UP = (300, 240, 180, 150, 120, 90, 60, 30, 20, 10)
 
 
 class Demo:
-    """A world and the store it is shown in."""
+    """A world and the store of the server that shows it."""
 
-    def __init__(self, seed: int = 1, now: datetime | None = None) -> None:
+    def __init__(self, store: ObjectStore, seed: int = 1, now: datetime | None = None) -> None:
         """Make a cluster that has lived for a while before `now`."""
         moment = (now or utc_now()) - timedelta(seconds=sum(WARM_UP))
         self.world = World(seed, moment)
-        self.store = ObjectStore(clock=lambda: self.world.now)
+        self.store = store
+        self.store.clock = lambda: self.world.now
         self._shown: set[tuple[str, str, str]] = set()
         for seconds in WARM_UP:
             moment += timedelta(seconds=seconds)
@@ -61,13 +61,6 @@ class Demo:
         objects += [event_object(self.world, event) for event in self.world.events.take_changed()]
         self.store.write(objects, sorted(self._shown - shown))
         self._shown = shown
-
-    def server(self, port: int = 0) -> FakeApiServer:
-        """Return an API server over the store, not started yet."""
-        api = FakeApiServer(store=self.store, port=port)
-        for kind in NOT_INSTALLED:
-            api.faults.unserve(kind)
-        return api
 
 
 def _key(obj: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -111,15 +111,15 @@ SCENES: tuple[Scene, ...] = (
     ),
     Scene(
         "sandbox", "sandbox", "sandbox", ("try", "notebook", "demo"), (1, 2), ONE,
-        product=A100, run=(180, 500), keep_alive=5,
+        product=A100, run=(300, 900), keep_alive=5,
     ),
     Scene(
         "data", "data", "data", ("dedup", "tokenize", "shuffle"), (2, 4), NO_GPU,
-        product="", run=(200, 600), keep_alive=7, job=True,
+        product="", run=(400, 1200), keep_alive=7, job=True,
     ),
     Scene(
         "spot", "spot", "spot", ("sweep", "ablation"), (2, 2), PAIR,
-        product=L40S, run=(240, 700), keep_alive=5, job=True,
+        product=L40S, run=(300, 900), keep_alive=5, job=True,
     ),
     Scene(
         "urgent", "urgent", "urgent", ("hotfix-eval", "incident"), (2, 2), HALF,

@@ -162,19 +162,21 @@ class World:
 
     def _schedule(self, elapsed: int) -> None:
         """Run the scheduler where anything it looks at has changed, and let it say again what it said where not."""
-        seen = self._what_the_scheduler_sees()
-        if self._decided[0] != seen:
-            self._decided = seen, self._scheduler(self)
+        if self._decided[0] != self._what_the_scheduler_sees():
+            self._decided = None, self._scheduler(self)
         decisions = self._decided[1]
         for gang in self.gangs:
             decision = decisions.get((gang.namespace, podgroup_name(self.seed, gang)))
             if decision is not None and not gang.ends:
                 self._apply(gang, decision, decisions, elapsed)
+        # A cycle has already counted what it bound itself.
+        self._decided = self._what_the_scheduler_sees(), decisions
 
     def _what_the_scheduler_sees(self) -> Hashable:
         pods = (
-            (gang.namespace, member.name, member.node, member.deleted is None, member.finished is None, member.gates)
+            (gang.namespace, member.name, member.node, member.deleted is None, member.gates)
             for gang, member in self.members()
+            if member.finished is None
         )
         return tuple(pods), tuple(node.name for node in self.nodes.values() if node.cordoned)
 
