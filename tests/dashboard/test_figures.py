@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ START = datetime(2026, 11, 30, 3, tzinfo=UTC)
 
 def series(gaps: tuple[tuple[datetime, datetime], ...] = ()) -> WaitingSeries:
     times = tuple(START + timedelta(hours=at) for at in range(4))
-    verdicts = {"WILL_START": (0.0, 4.0, 0.0, 4.0), "NO_FIT": (16.0, 16.0, 92.0, 92.0), "NODE": (8.0, 0.0, 0.0, 40.0)}
+    verdicts: dict[str, tuple[float, ...]] = {"WILL_START": (0.0, 4.0, 0.0, 4.0), "NO_FIT": (16.0, 16.0, 92.0, 92.0)}
+    verdicts["NODE"] = (8.0, 0.0, 0.0, 40.0)
     return WaitingSeries(times, verdicts, gaps)
 
 
@@ -61,7 +63,7 @@ def test_labels_at_the_edge_say_the_newest_values_and_never_overlap() -> None:
     labels = figures.edge_labels(series(), 0)
     assert [(label.verdict, label.gpus) for label in labels] == [("WILL_START", 4), ("NODE", 40), ("NO_FIT", 92)]
     tops = [label.top for label in labels]
-    assert all(below - above >= figures.LABEL_GAP for above, below in zip(tops, tops[1:], strict=False))
+    assert all(below - above >= figures.LABEL_GAP for above, below in pairwise(tops))
     assert min(tops) >= 0
     assert max(tops) <= figures.WAITING_HEIGHT
 

@@ -299,6 +299,9 @@ class World:
             document=json.dumps(made),
         )
 
+    def reason_rows_delete(self, gang: Gang) -> None:
+        ReasonTimeline.objects.filter(gang=gang).delete()
+
     def reason(
         self, gang: Gang, verdict: str, code: str, sentence: str, *, since: datetime, until: datetime | None = None
     ) -> None:
