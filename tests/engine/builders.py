@@ -232,7 +232,7 @@ class Cluster:
     def snapshot(self) -> ClusterSnapshot:
         if not self.queues:
             self.queue("q")
-        return ClusterSnapshot(
+        made = ClusterSnapshot(
             as_of=NOW,
             shards=(Shard(config=self.config),),
             nodes=tuple(self.nodes),
@@ -242,8 +242,9 @@ class Cluster:
             topologies=tuple(self.topologies),
             bind_requests=tuple(self.bind_requests),
             priority_classes=tuple(PriorityClass(Meta(name), value) for name, value in CLASSES.items()),
-            **{"read": ALL_READ, **self.extra},
+            read=ALL_READ,
         )
+        return replace(made, **self.extra)
 
     def run(self, *actions: str) -> CycleResult:
         """Replay one cycle, of the given actions or of all."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from gangdash.engine.model.resources import CPU as CPU_NAME
 from gangdash.engine.rules import humanize
 from gangdash.engine.session import CPU, GPU, MEMORY, GpuRequest, NodeState, RequestKind, TaskState, Vector
 from gangdash.engine.statement.vectors import added
@@ -105,5 +106,15 @@ def _overhead_suffix(task: TaskState, node: NodeState) -> str:
     """Return the sentence for a task that would fit but for the overhead of its runtime class."""
     if task.overhead is None or not node.fits_vector(task, added(node.idle, task.overhead)):
         return ""
-    listed = ", ".join(sorted(f"{name}: {amount}" for name, amount in task.pod.overhead.items()))
+    listed = "".join(f" {name}: {_quantity(name, amount)}" for name, amount in sorted(task.pod.overhead.items()))
     return f". Not enough resources due to pod overhead resources. The overhead resources are {listed}"
+
+
+def _quantity(name: str, amount: int) -> str:
+    """Return an amount the way Kubernetes prints one: millicores, binary units where they divide it."""
+    if name == CPU_NAME:
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if amount and amount % size == 0:
+            return f"{amount // size}{unit}"
+    return str(amount)
