@@ -66,7 +66,13 @@ REASONS = (
         meaning="One pod asks for more than the largest eligible node has, even when that node is empty.",
         who=Who.OWNER,
         sentence="Pod {pod} needs {need}; the largest node it may use ({node}) has {have:bare}, even empty.",
-        forms={"none": "Pod {pod} needs {need}; none of the {nodes:node|nodes} it may use has any."},
+        forms={
+            "none": "Pod {pod} needs {need}; none of the {nodes:node|nodes} it may use has any.",
+            "together": (
+                "Pod {pod} needs {need} beside all it asks for; {node}, the best node with enough of the rest, has "
+                "{have:bare}, even empty."
+            ),
+        },
         evidence=("allocatable of every eligible node", "exact search on the empty cluster"),
         upstream=(r"No node in the .*node-pool has", r"MaxNodePoolResources"),
         hints=(_GPU_WORDS, _SHORT_WORDS),
@@ -204,16 +210,10 @@ REASONS = (
         meaning="Node selector or node affinity leaves no node, or none that could hold the pods.",
         who=Who.OWNER,
         sentence=(
-            "{pods:pod asks|pods ask} for nodes with {selector}; {nodes:node has|nodes have} it ({examples:list}), "
-            "and that is not enough."
+            "{pods:pod|pods} of {each} {pods:~asks|ask} for nodes with {selector}; the {nodes:node that has|nodes "
+            "that have} it ({examples:list}) can hold {fit}, even empty."
         ),
-        forms={
-            "none": "{pods:pod asks|pods ask} for nodes with {selector}; no node has it.",
-            "gpu": (
-                "{pods:pod asks|pods ask} for nodes with {selector}; {nodes:node has|nodes have} it "
-                "({examples:list}), the best with {have:bare} of {need} free."
-            ),
-        },
+        forms={"none": "{pods:pod asks|pods ask} for nodes with {selector}; no node has it."},
         evidence=("nodeSelector and affinity of the pods", "labels of the nodes"),
         upstream=(r"didn't match Pod's node affinity/selector",),
         hints=(_SHORT_WORDS,),
@@ -281,7 +281,10 @@ REASONS = (
         who=Who.OWNER,
         sentence="Needs {need} on one device; the device with most room (node {node}) has {have} free.",
         forms={
-            "profile": "Needs {need}; {nodes:node offers|nodes offer} that profile, the best ({node}) with {have} free."
+            "too_large": "Needs {need} on one device; the largest device has {largest:bare}.",
+            "profile": (
+                "Needs {need}; {nodes:node offers|nodes offer} that profile, the best ({node}) with {have} free."
+            ),
         },
         evidence=("GPU sharing groups per node", "MIG resources per node"),
         upstream=(r"GPU memory", r"mig profile", _GPU_WORDS),

@@ -258,7 +258,10 @@ REASONS = (
         meaning="Its pods have finished.",
         who=Who.NOBODY,
         sentence="{finished:pod has|pods have} finished; nothing is left to place.",
-        forms={"empty": "It has no pod left; its owner is gone or done, and it reserves nothing."},
+        forms={
+            "empty": "It has no pod left; its owner is gone or done, and it reserves nothing.",
+            "ending": "Its last {terminating:pod is|pods are} terminating; nothing is left to place.",
+        },
         evidence=("phase of the pods", "owner of the PodGroup"),
     ),
     Reason(

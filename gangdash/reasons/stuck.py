@@ -125,9 +125,15 @@ REASONS = (
         meaning="An exact search places the gang now; the scheduler's walk, one pod after the other, does not.",
         who=Who.OWNER,
         sentence=(
-            "A placement exists ({nodes:list}), but the scheduler places pods one by one without going back and "
+            "A placement exists ({where:list}), but the scheduler places pods one by one without going back and "
             "misses it."
         ),
+        forms={
+            "common_domain": (
+                "It fits in {domain}, but all nodes share one {level}, so the scheduler starts below that level "
+                "and finds no room; a preferred level of {level} too avoids it."
+            ),
+        },
         evidence=("exact search on the snapshot", "replay of the scheduler's walk"),
         hints=(_SHORT_WORDS, r"couldn't be satisfied"),
     ),

@@ -71,7 +71,11 @@ def _all_busy(room: Room) -> Lifts:
 
 
 def _checks(room: Room) -> list[Lift]:
-    return [reason_lift(reason) for reason in CHECK_REASONS if reason in room.present]
+    """Return a lift for every check that refuses some node; for shared GPUs the size of a device is one."""
+    present = set(room.present)
+    if any(item.task.asks_shared_gpu for item in room.classes):
+        present.add(NodeReason.GPU_SHAPE)
+    return [reason_lift(reason) for reason in CHECK_REASONS if reason in present]
 
 
 def _domain(room: Room) -> list[Lift]:
@@ -83,9 +87,19 @@ def _never(room: Room, states: Lifts) -> Lifts | None:
     empty = states | _all_busy(room)
     if room.fits(empty) is not False:
         return None
-    sizes = [Lift("size", room.slot_name(slot)) for slot in room.slots]
-    lifts = [*_domain(room), *_checks(room), *sorted(sizes, key=lambda lift: _resource_rank(lift.what))]
+    lifts = [*_domain(room), *_checks(room), *_sizes(room, empty)]
     return room.smallest(lifts, empty) or frozenset(lifts)
+
+
+def _sizes(room: Room, empty: Lifts) -> list[Lift]:
+    """Return one lift per resource; first those of which a pod asks for more than any node has."""
+
+    def rank(slot: int) -> tuple[bool, tuple[int, str]]:
+        largest = max((room.supply(node, empty)[slot] for node in room.nodes), default=0.0)
+        asked = max(item.task.request[slot] for item in room.classes)
+        return asked <= largest, _resource_rank(room.slot_name(slot))
+
+    return [Lift("size", room.slot_name(slot)) for slot in sorted(room.slots, key=rank)]
 
 
 def _now(room: Room, states: Lifts) -> Lifts | None:

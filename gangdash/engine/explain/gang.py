@@ -199,7 +199,14 @@ class Gang:
         """Whether it has run to its end: pods have finished and none waits, or who made it is gone or done."""
         if self.pending or self.gated or self.binding:
             return False
-        return bool(self.finished) or (not self.alive and (self.is_abandoned or self._owner_is_done))
+        if self.finished or self.is_ending:
+            return True
+        return not self.alive and (self.is_abandoned or self._owner_is_done)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether all that is left of it is terminating."""
+        return bool(self.terminating) and not self.alive
 
     @cached_property
     def is_abandoned(self) -> bool:

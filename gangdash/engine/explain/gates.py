@@ -80,6 +80,8 @@ def _gate_finding(gang: Gang, pods: list[Pod], gate: str, *, stage: str, form: s
 
 def _grove(gang: Gang, pods: list[Pod]) -> Finding:
     podgang_name = pods[0].meta.labels.get(PODGANG_LABEL, "")
+    if not podgang_name or not gang.context.snapshot.was_read("PodGang"):
+        return _gate_finding(gang, pods, GROVE_GATE, stage="S9")
     podgang = gang.context.object("PodGang", gang.meta.namespace, podgang_name)
     incomplete = _incomplete(gang, podgang, pods)
     if incomplete is not None:
@@ -107,8 +109,6 @@ def _belongs(podgroup: PodGroup, podgang: str) -> bool:
 
 def _incomplete(gang: Gang, podgang: ObservedObject | None, pods: list[Pod]) -> Finding | None:
     """Return a finding when the PodGang does not exist, is not initialised or does not list the gated pods."""
-    if not gang.context.snapshot.was_read("PodGang"):
-        return None
     name = pods[0].meta.labels.get(PODGANG_LABEL, "")
     if podgang is None:
         return _stage(pods, f"PodGang/{gang.meta.namespace}/{name}", "podgang_missing", {"podgang": name})

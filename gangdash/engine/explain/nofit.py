@@ -29,6 +29,7 @@ _NODE_IDS = {
     "memory": ConstraintId.NODE_MEMORY,
     "pods": ConstraintId.NODE_POD_SLOTS,
 }
+_LEVEL_WORDS = {"kubernetes.io/hostname": "node", "nvidia.com/gpu.clique": "NVLink domain"}
 _CLUSTER_IDS = {"gpu": ConstraintId.CLUSTER_GPU, "cpu": ConstraintId.CLUSTER_CPU, "memory": ConstraintId.CLUSTER_MEMORY}
 
 
@@ -97,32 +98,35 @@ def _empty(room: Room) -> Lifts:
 
 def _node_too_small(room: Room, item: Class, slot: int, usable: list[NodeState], empty: Lifts) -> Finding:
     need = item.task.request[slot]
-    best = max(usable, key=lambda node: (room.supply(node, empty)[slot], -node.index), default=None)
+    largest = max((room.supply(node, empty)[slot] for node in usable), default=0.0)
+    together = need <= largest
+    pool = [node for node in usable if _has_the_rest(room, item.task, node, slot, empty)] if together else usable
+    best = max(pool, key=lambda node: (room.supply(node, empty)[slot], -node.index), default=None)
     have = room.supply(best, empty)[slot] if best is not None else 0.0
     name = best.name if best is not None else "no node"
-    told = amount(room, slot, need)
+    told, there = amount(room, slot, need), amount(room, slot, have)
     return Finding(
         ReasonCode.NODE_TOO_SMALL,
-        form="" if have > 0 else "none",
-        facts={
-            "need": told,
-            "node": name,
-            "have": amount(room, slot, have),
-            "nodes": len(usable),
-            "pod": item.task.name,
-        },
+        form="together" if together else "" if have > 0 else "none",
+        facts={"need": told, "node": name, "have": there, "nodes": len(usable), "pod": item.task.name},
         binding=(
             Constraint(
                 _NODE_IDS.get(room.slot_name(slot), ConstraintId.NODE_RESOURCE),
                 name,
                 told.value,
-                amount(room, slot, have).value,
+                there.value,
                 told.unit,
                 f"Node/{name} allocatable",
             ),
         ),
         waiting=_NO_WAIT,
     )
+
+
+def _has_the_rest(room: Room, task: TaskState, node: NodeState, slot: int, lifts: Lifts) -> bool:
+    """Whether the node has enough of everything but one resource."""
+    supply = room.supply(node, lifts)
+    return all(need <= supply[i] for i, need in enumerate(task.request) if i != slot)
 
 
 def _cluster_too_small(room: Room, slot: int, usable: list[NodeState], empty: Lifts) -> Finding:
@@ -218,7 +222,7 @@ def _part_fits(room: Room, classes: list[int], domain: Domain) -> bool:
 
 def _level(room: Room) -> str:
     """Return the level as people say it: the last part of the node label."""
-    return room.level.rsplit("/", 1)[-1] or room.level
+    return _LEVEL_WORDS.get(room.level) or room.level.rsplit("/", 1)[-1] or room.level
 
 
 def _gpus(room: Room, domain: Domain, lifts: Lifts) -> float:
@@ -370,7 +374,7 @@ def _short(gang: Gang, room: Room, name: str) -> Finding:
     item = max(room.classes, key=lambda c: c.task.request[slot])
     index = room.classes.index(item)
     usable = [node for node in room.nodes if room.allows(index, node, NOTHING)]
-    others = [node for node in usable if _fits_otherwise(room, item.task, node, slot)] or usable
+    others = [node for node in usable if _has_the_rest(room, item.task, node, slot, NOTHING)] or usable
     best = max(others, key=lambda node: (room.supply(node, NOTHING)[slot], -node.index), default=None)
     have = max(room.supply(best, NOTHING)[slot], 0.0) if best is not None else 0.0
     need = item.task.request[slot]
@@ -403,12 +407,6 @@ def _short(gang: Gang, room: Room, name: str) -> Finding:
         ),
         holders=holders_on(gang, room, slot=slot, nodes=[best] if best is not None else []),
     )
-
-
-def _fits_otherwise(room: Room, task: TaskState, node: NodeState, slot: int) -> bool:
-    """Whether the node has enough of everything but one resource."""
-    supply = room.supply(node, NOTHING)
-    return all(need <= supply[i] for i, need in enumerate(task.request) if i != slot)
 
 
 def _beside(room: Room, task: TaskState, best: NodeState | None) -> Facts:
@@ -451,19 +449,17 @@ def _selector(gang: Gang, room: Room, binding: Lifts) -> Finding:
     index = next(i for i, item in enumerate(room.classes) if item.task in tasks)
     matching = [node for node in room.nodes if NodeReason.SELECTOR not in room.reasons[index][node.index]]
     text = selector_text(tasks[0].pod)
-    best = max(matching, key=lambda n: (_free(room, n), n.name), default=None)
-    need = need_per_pod(room, tasks[0])
+    fit = room.fit_count([node.index for node in matching], _empty(room))
     return Finding(
         ReasonCode.SELECTOR_MISMATCH,
-        form="none" if not matching else "gpu" if need.unit is Unit.GPU else "",
+        form="none" if not matching else "",
         facts={
             "pods": len(tasks),
             "selector": text,
             "nodes": len(matching),
             "examples": first(node.name for node in matching),
-            "needed": len(tasks),
-            "need": need,
-            "have": Amount(_free(room, best) if best is not None else 0.0, Unit.GPU),
+            "each": need_per_pod(room, tasks[0]),
+            "fit": fit,
         },
         binding=(
             named(
@@ -648,7 +644,16 @@ def _shape(gang: Gang, room: Room, binding: Lifts) -> Finding:
     there = Amount(have * memory, Unit.GPU_MEMORY) if by_memory else Amount(have, Unit.GPU)
     return Finding(
         ReasonCode.GPU_SHAPE,
-        facts={"need": told, "node": best, "have": there, "devices": need.count},
+        form="too_large" if by_memory and need.memory > _largest_memory(room) else "",
+        facts={
+            "need": told,
+            "node": best,
+            "have": there,
+            "devices": need.count,
+            "largest": Amount(_largest_memory(room), Unit.GPU_MEMORY),
+            "pods": len(room.tasks),
+            "fit": room.fit_count(range(len(room.nodes))),
+        },
         binding=(
             Constraint(
                 ConstraintId.NODE_GPU_MEMORY if by_memory else ConstraintId.NODE_GPU_FRACTION,
@@ -661,6 +666,11 @@ def _shape(gang: Gang, room: Room, binding: Lifts) -> Finding:
         ),
         holders=holders_on(gang, room),
     )
+
+
+def _largest_memory(room: Room) -> float:
+    """Return MiB of the largest GPU that a node of the shard says it has."""
+    return float(max((node.gpu_memory for node in room.nodes if node.has_gpu_memory), default=0))
 
 
 def _share_left(room: Room, node: NodeState) -> float:

@@ -66,7 +66,10 @@ def policy(gang: Gang, room: Room) -> Iterator[Finding]:
     """Yield the queue rules in the way when lifting them starts the gang; nothing otherwise."""
     broken = violations(gang)
     trials = Trials(gang)
-    smallest = _smallest(trials, _lifts(gang, broken)) if _may_help(room, EVICTABLE) else None
+    smallest = _smallest(trials, _lifts(gang, broken, evict=not room.fits())) if _may_help(room, EVICTABLE) else None
+    if smallest is None and room.fits():
+        yield missed(gang, room)
+        return
     if smallest is None:
         protected = _protected(gang, room, trials, broken)
         if protected is not None:
@@ -91,14 +94,16 @@ def limits_beside(gang: Gang) -> Iterator[Finding]:
         yield quota_finding(broken)
 
 
-def _lifts(gang: Gang, broken: list[Violation]) -> list[Rule]:
-    """Return the rules that exist here and could be in the way."""
+def _lifts(gang: Gang, broken: list[Violation], *, evict: bool) -> list[Rule]:
+    """Return the rules that exist here and could be in the way; those on evictions only where one is needed."""
     lifts = []
     if any(violation.is_limit for violation in broken):
         lifts.append(Rule.LIMIT)
     if any(not violation.is_limit for violation in broken):
         lifts.append(Rule.QUOTA)
     lifts.append(Rule.ORDER)
+    if not evict:
+        return lifts
     if gang.podgroup.preemption_delay:
         lifts.append(Rule.DELAY)
     if _has_min_runtime(gang):
@@ -124,6 +129,35 @@ def _smallest(trials: Trials, lifts: list[Rule]) -> Rules | None:
             if trials.starts(*chosen):
                 return frozenset(chosen)
     return frozenset(lifts)
+
+
+def missed(gang: Gang, room: Room) -> Finding:
+    """Return that an exact search places the step now and the scheduler's walk does not."""
+    shared = _common_domain(room)
+    return Finding(
+        ReasonCode.GREEDY_MISS,
+        form="common_domain" if shared else "",
+        facts={"where": room.placement, "pods": len(room.tasks), "level": room.level, "domain": shared},
+        binding=(
+            named(
+                ConstraintId.SCHEDULER_WALK,
+                gang.meta.name,
+                "a walk that finds the placement",
+                "none",
+                f"exact search: {', '.join(room.placement[:3])}",
+            ),
+        ),
+        waiting=Waiting(helps="unknown"),
+        certainty=Certainty.PROVED if room.is_exact else Certainty.UNPROVEN,
+    )
+
+
+def _common_domain(room: Room) -> str:
+    """Return the one domain of the required level that all nodes share: the scheduler starts its walk below it then."""
+    domains = room.domains or []
+    constraint = room.job.root.constraint
+    preferred = constraint.preferred_level if constraint is not None else ""
+    return domains[0].name if len(domains) == 1 and not room.is_pinned and not preferred else ""
 
 
 # Limits and quotas
@@ -398,14 +432,17 @@ def _share(gang: Gang, room: Room, trials: Trials, broken: list[Violation]) -> F
 
 
 def _tightest(gang: Gang, resource: Resource, need: float) -> QueueState:
-    """Return the queue on the way up that would be furthest above its fair share."""
+    """Return the gang's own queue if it would pass its share, else the one above that would pass its own by most.
+
+    The scheduler asks the own queue before it looks for victims, and the others when it weighs them.
+    """
     queues = chain(gang)
-    return max(
-        queues,
-        key=lambda q: (
-            used_by(q, resource) + need - q.fair_share[resource.index] if q.fair_share[resource.index] >= 0 else -1e18
-        ),
-    )
+
+    def excess(queue: QueueState) -> float:
+        share = queue.fair_share[resource.index]
+        return used_by(queue, resource) + need - share if share >= 0 else float("-inf")
+
+    return queues[0] if excess(queues[0]) > 0 else max(queues, key=excess)
 
 
 def _protected(gang: Gang, room: Room, trials: Trials, broken: list[Violation]) -> Finding | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -48,6 +48,8 @@ CHECK_REASONS = (
 )
 _SEARCH_STEPS = 20_000
 """Steps of one exact search here. Many are asked for one gang, so each is kept short."""
+_HOME_CHOICES = 300
+"""Choices of domains for subgroups that one question may try."""
 _UNBOUNDED = 1e18
 
 
@@ -106,6 +108,8 @@ class Room:
         self.tasks = list(tasks)
         self.nodes: list[NodeState] = session.all_nodes
         self.classes = _classes(self.tasks)
+        self.placement: tuple[str, ...] = ()
+        """The nodes of the last placement found."""
         self._known: dict[Lifts, bool | None] = {}
 
     # What the nodes say
@@ -208,8 +212,6 @@ class Room:
     @property
     def is_exact(self) -> bool:
         """Whether a "yes" is a proof: nothing of the step depends on where its other pods go."""
-        if len(self._inner) > 0 and not self._one_inner:
-            return False
         return all(
             not item.task.asks_shared_gpu and not item.task.pod.claims and not _has_pod_terms(item.task)
             for item in self.classes
@@ -239,45 +241,72 @@ class Room:
 
     def fits_on(self, nodes: Sequence[int], lifts: Lifts) -> bool | None:
         """Whether the step fits on these nodes alone; subgroups with a domain of their own each need one there."""
-        together = self._place(range(len(self.classes)), nodes, lifts)
-        if not together or DOMAIN in lifts:
+        together = self._place(nodes, lifts, {})
+        if not together or DOMAIN in lifts or not self._constrained_parts:
             return together
-        for classes, domains in self._inner:
-            inside = set(nodes)
-            tries = [self._place(classes, [n for n in domain.nodes if n in inside], lifts) for domain in domains]
-            if not any(tries):
-                return None if None in tries else False
-        return True
+        return self._with_homes(nodes, lifts, 0, {}, [_HOME_CHOICES])
 
-    def _place(self, classes: Iterable[int], nodes: Sequence[int], lifts: Lifts) -> bool | None:
-        """Search one placement of the classes on the nodes."""
+    def _with_homes(
+        self, nodes: Sequence[int], lifts: Lifts, part: int, homes: dict[int, frozenset[int]], budget: list[int]
+    ) -> bool | None:
+        """Choose a domain for each subgroup in turn; ``budget`` counts the choices that may still be tried."""
+        if part == len(self._constrained_parts):
+            return self._place(nodes, lifts, homes)
+        classes, domains, _ = self._constrained_parts[part]
+        unsure = False
+        for domain in domains:
+            if budget[0] <= 0:
+                return None
+            budget[0] -= 1
+            chosen = frozenset(domain.nodes)
+            narrower = homes | {index: homes.get(index, chosen) & chosen for index in classes}
+            if not self._place(nodes, lifts, narrower, classes):
+                continue
+            answer = self._with_homes(nodes, lifts, part + 1, narrower, budget)
+            if answer:
+                return True
+            unsure |= answer is None
+        return None if unsure else False
+
+    def _place(
+        self,
+        nodes: Sequence[int],
+        lifts: Lifts,
+        homes: Mapping[int, frozenset[int]],
+        classes: Sequence[int] | None = None,
+    ) -> bool | None:
+        """Search one placement of the classes, all by default; ``homes`` are the nodes that a class must keep to."""
         supply = [self.supply(self.nodes[n], lifts) for n in nodes]
         # A node with a negative amount of anything takes no pod at all.
         usable = [position for position, amounts in enumerate(supply) if min(amounts) >= 0]
         free: list[Vector] = [tuple(supply[p][slot] for slot in self.slots) for p in usable]
-        demand = [self._demand(index, [nodes[p] for p in usable], lifts) for index in classes]
-        return place([part for parts in demand for part in parts], free, _SEARCH_STEPS).fits
+        indexes = [nodes[p] for p in usable]
+        demand = [
+            self._demand(index, indexes, lifts, homes.get(index))
+            for index in (range(len(self.classes)) if classes is None else classes)
+        ]
+        answer = place(demand, free, _SEARCH_STEPS)
+        if answer.fits and classes is None:
+            self.placement = tuple(
+                self.nodes[n].name for n, fill in zip(indexes, answer.fills, strict=False) if any(fill)
+            )
+        return answer.fits
 
-    def _demand(self, index: int, nodes: Sequence[int], lifts: Lifts) -> list[PodClass]:
+    def _demand(self, index: int, nodes: Sequence[int], lifts: Lifts, home: frozenset[int] | None) -> PodClass:
         item = self.classes[index]
         request = [item.task.request[slot] for slot in self.slots]
+        allowed = [
+            p for p, n in enumerate(nodes) if (home is None or n in home) and self.allows(index, self.nodes[n], lifts)
+        ]
         if not item.task.asks_shared_gpu:
-            allowed = frozenset(p for p, n in enumerate(nodes) if self.allows(index, self.nodes[n], lifts))
-            return [PodClass(len(item.tasks), tuple(request), allowed, item.per_node)]
+            return PodClass(len(item.tasks), tuple(request), frozenset(allowed), item.per_node)
+        # Shared GPUs: only nodes with a device that has room, each pod as if it were alone there.
         if GPU in self.slots:
             request[self.slots.index(GPU)] = 0.0
-        return self._shared_demand(index, nodes, tuple(request), lifts)
-
-    def _shared_demand(self, index: int, nodes: Sequence[int], request: Vector, lifts: Lifts) -> list[PodClass]:
-        """Return demand for shared GPUs: only nodes with a device that has room, as if each pod were alone there."""
-        item = self.classes[index]
-        allowed = frozenset(
-            p
-            for p, n in enumerate(nodes)
-            if self.allows(index, self.nodes[n], lifts) and self.takes_share(item.task, self.nodes[n], lifts) > 0
-        )
-        most = max((self.takes_share(item.task, self.nodes[n], lifts) for n in nodes), default=0)
-        return [PodClass(len(item.tasks), request, allowed, max(most, 1))]
+        shares = {p: self.takes_share(item.task, self.nodes[nodes[p]], lifts) for p in allowed}
+        most = max(shares.values(), default=0)
+        takers = frozenset(p for p, count in shares.items() if count > 0)
+        return PodClass(len(item.tasks), tuple(request), takers, max(most, 1))
 
     def takes_share(self, task: TaskState, node: NodeState, lifts: Lifts) -> int:
         """Return how many pods with the task's share the node's devices can take."""
@@ -285,6 +314,8 @@ class Room:
             return len(self.tasks)
         whole = math.floor(max(self.supply(node, lifts)[GPU], 0))
         portion = node.portion_need(task.gpu)
+        if portion > 1 and portion != int(portion):
+            return 0
         if portion <= 0 or portion > 1:
             return whole // max(task.gpu.count, 1)
         devices = [1.0] * whole
@@ -413,17 +444,8 @@ class Room:
         return found
 
     @property
-    def _inner(self) -> list[tuple[list[int], list[Domain]]]:
-        """Subgroups with a constraint of their own: their classes and the domains they may choose from."""
-        return [(classes, domains) for classes, domains, _ in self._constrained_parts]
-
-    @property
     def _inner_levels(self) -> list[str]:
         return [level for _, _, level in self._constrained_parts]
-
-    @property
-    def _one_inner(self) -> bool:
-        return len(self._inner) == 1 and len(self._inner[0][0]) == len(self.classes)
 
     def part_domains(self) -> list[tuple[list[int], list[Domain], str]]:
         """Return the subgroups with constraints of their own: classes, domains, level."""

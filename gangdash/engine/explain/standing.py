@@ -63,8 +63,9 @@ def _is_fraction(text: str) -> bool:
 def healthy(gang: Gang) -> Finding:
     """Return how the gang stands when nothing is wrong with it."""
     if not gang.alive:
-        form = "" if gang.finished else "empty"
-        return Finding(ReasonCode.COMPLETED, form=form, facts={"finished": len(gang.finished)})
+        form = "ending" if gang.terminating else "" if gang.finished else "empty"
+        facts = {"finished": len(gang.finished), "terminating": len(gang.terminating)}
+        return Finding(ReasonCode.COMPLETED, form=form, facts=facts)
     facts = {
         "placed": len(gang.bound) + len(gang.finished),
         "needed": gang.needed,
