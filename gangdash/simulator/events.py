@@ -6,7 +6,7 @@ time stands still though the cause goes on. Events are forgotten after an hour.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -39,6 +39,7 @@ class Event:
     last: datetime
     count: int
     serial: int
+    annotations: Mapping[str, str]
 
     @property
     def name(self) -> str:
@@ -71,6 +72,7 @@ class EventBook:
         *,
         warning: bool = False,
         times: int = 1,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Send an event so many times, as far as the sender's allowance goes."""
         kind = "Warning" if warning else "Normal"
@@ -81,7 +83,7 @@ class EventBook:
         event = self._events.get(key)
         if event is None:
             self._serial += 1
-            event = Event(about, component, kind, reason, message, now, now, sent, self._serial)
+            event = Event(about, component, kind, reason, message, now, now, sent, self._serial, annotations or {})
             self._events[key] = event
         else:
             event.count += sent

@@ -202,10 +202,17 @@ class World:
     def _evict(self, gang: Gang, victims: list[Member], decision: Decision, decisions: Decisions) -> None:
         """Take pods off their nodes for whoever was promised room by the same action."""
         gainers = [key for key, other in decisions.items() if other.promised and other.action == decision.action]
-        evictor = "/".join(gainers[0]) if gainers else ""
+        namespace, name = gainers[0] if gainers else ("", "")
+        annotations = {
+            "evictor-action-type": decision.action,
+            "evictor-pod-group-namespace": namespace,
+            "evictor-pod-group-name": name,
+            "num-evicted-pods": str(len(victims)),
+        }
+        about = about_gang(self.seed, gang)
         for member in victims:
-            text = eviction_message(gang, member.name, decision.action, evictor)
-            self.events.record(about_gang(self.seed, gang), SCHEDULER, "Evict", text, self.now)
+            text = eviction_message(gang, member.name, decision.action, f"{namespace}/{name}")
+            self.events.record(about, SCHEDULER, "Evict", text, self.now, annotations=annotations)
         self._tell_to_go(victims)
         gang.evicted, gang.started = self.now, None
 

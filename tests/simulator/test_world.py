@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from gangdash.replay import replay
 from gangdash.simulator.demo import Demo
 from gangdash.simulator.objects import PLANTED_SECRET, cluster_objects, event_object
 from gangdash.simulator.store import ObjectStore
 from gangdash.simulator.world import World
+from gangdash.snapshot.archive import load_bytes, snapshot_of
 from tests.simulator.ground import Gang, Truth, deleted
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -33,6 +35,22 @@ ALWAYS = {
     "domain busy",
     "cordoned",
     "fragmented",
+}
+
+
+CODES = {
+    "QUEUE_MISSING",
+    "MEMBERS_MISSING",
+    "SCHEDULING_GATE",
+    "WAITS_FOR_BASE_GANG",
+    "QUEUE_LIMIT",
+    "NON_PREEMPTIBLE_OVER_QUOTA",
+    "SELECTOR_MISMATCH",
+    "NODE_TOO_SMALL",
+    "DOMAIN_TOO_SMALL",
+    "DOMAIN_BUSY",
+    "NODES_CORDONED",
+    "FRAGMENTED",
 }
 
 
@@ -58,6 +76,7 @@ class Moment:
 class History:
     moments: list[Moment]
     last: Truth
+    now: datetime
 
 
 @pytest.fixture(params=list(_STEPS), scope="module")
@@ -71,7 +90,7 @@ def history(request: pytest.FixtureRequest) -> History:
         moments.append(_moment(truth, placed))
         placed = _placed(truth)
     events = [event_object(demo.world, event) for event in demo.world.events]
-    return History(moments, Truth([*cluster_objects(demo.world), *events]))
+    return History(moments, Truth([*cluster_objects(demo.world), *events]), now)
 
 
 def _placed(truth: Truth) -> dict[str, str]:
@@ -210,6 +229,15 @@ def test_events_stop_at_their_allowance(history: History) -> None:
     assert {("PodGroup", "Unschedulable"), ("Pod", "Unschedulable"), ("PodGroup", "NotReady")} <= reasons
     assert {("Pod", "Scheduled"), ("Pod", "Bound"), ("Pod", "Failed")} <= reasons
     assert ("Pod", "Pipelined") in reasons
+
+
+def test_replay_explains_each_scene_by_its_own_code(history: History) -> None:
+    items = [obj for objects in history.last.by_kind.values() for obj in objects]
+    dump = json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode()
+    diagnosis = replay(snapshot_of(load_bytes(dump, name="demo", as_of=history.now)))
+
+    assert {str(entry.code) for entry in diagnosis.explanations} >= CODES
+    assert diagnosis.oddities == []
 
 
 def test_secrets_are_planted_where_people_put_them(history: History) -> None:

@@ -144,6 +144,7 @@ def event(world: World, shown: Event) -> dict[str, Any]:
         "namespace": about.namespace,
         "uid": uid(world.seed, "Event", about.namespace, shown.name),
         "creationTimestamp": stamp(shown.first),
+        "annotations": dict(shown.annotations),
     }
     return {
         "apiVersion": "v1",
