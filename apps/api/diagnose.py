@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.choices import TokenScope
-from apps.api.views import PrivateView, client_address
+from apps.api.views import PrivateView, client_address, plain
 from apps.diagnosis.choices import UploadState
 from apps.diagnosis.models import Upload
 from apps.diagnosis.selectors import upload_get
@@ -86,7 +86,7 @@ class DiagnoseView(PrivateView):
         responses={200: UploadSerializer, 202: UploadSerializer},
     )
     def post(self, request: Request) -> Response:
-        query = UploadQuery(data=request.query_params)
+        query = UploadQuery(data=plain(request.query_params))
         query.is_valid(raise_exception=True)
         name, content = _file(request)
         upload = upload_create(

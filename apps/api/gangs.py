@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Coalesce
@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from apps.accounts.services import audit_record
 from apps.api.paging import CursorPages
-from apps.api.views import ReadView, client_address
+from apps.api.views import ReadView, client_address, plain
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline
 from apps.diagnosis.selectors import document_text, explanation_at, explanation_get, timeline_list
 from apps.diagnosis.services.downloads import dump_name, snapshot_dump
@@ -23,6 +23,7 @@ from apps.errors import ApplicationError
 from apps.workloads.choices import GangState
 from apps.workloads.models import Gang, Pod
 from apps.workloads.selectors import ORDERINGS, GangFilter, gang_get, gang_list, pod_list
+from apps.workloads.veil import Veil
 from gangdash.engine.verdict import ReasonCode, Verdict, Who
 
 # What stands in for a missing value, so that it comes last in either direction.
@@ -35,6 +36,9 @@ _LAST_DESCENDING: dict[str, Any] = {
     **dict.fromkeys(("gpus", "gpus_waiting"), -1.0),
 }
 ID = OpenApiParameter("gang_id", str, OpenApiParameter.PATH, description="cluster~uid, as lists give it")
+
+
+_NOT_FILTERS = frozenset({"ordering", "page_size"})
 
 
 class GangSerializer(serializers.Serializer[Gang]):
@@ -61,7 +65,7 @@ class GangSerializer(serializers.Serializer[Gang]):
     code = serializers.CharField()
     who = serializers.CharField()
     certainty = serializers.CharField()
-    sentence = serializers.CharField()
+    sentence = serializers.SerializerMethodField()
     subject = serializers.CharField(help_text="The object that the first binding constraint was read from.")
     stage = serializers.CharField()
     waiting_since = serializers.DateTimeField(allow_null=True)
@@ -70,6 +74,10 @@ class GangSerializer(serializers.Serializer[Gang]):
     gone_at = serializers.DateTimeField(allow_null=True)
     read_as_of = serializers.DateTimeField(source="cluster.read_as_of", allow_null=True)
     diagnosed_as_of = serializers.DateTimeField(allow_null=True)
+
+    def get_sentence(self, gang: Gang) -> str:
+        veil: Veil = self.context["veil"]
+        return veil.text(gang.sentence, cluster=gang.cluster.name)
 
 
 class PodSerializer(serializers.Serializer[Pod]):
@@ -109,14 +117,20 @@ class TimelineSerializer(serializers.Serializer[ReasonTimeline]):
     code = serializers.CharField()
     who = serializers.CharField()
     state = serializers.ChoiceField(choices=GangState.choices)
-    sentence = serializers.CharField()
+    sentence = serializers.SerializerMethodField()
     gpus = serializers.FloatField()
     opened_at = serializers.DateTimeField()
     closed_at = serializers.DateTimeField(allow_null=True)
 
+    def get_sentence(self, row: ReasonTimeline) -> str:
+        veil: Veil = self.context["veil"]
+        return veil.text(row.sentence, cluster=row.gang.cluster.name)
+
 
 class GangQuery(serializers.Serializer[GangFilter]):
     """The filters of the list; a parameter given several times means any of its values."""
+
+    SEVERAL: ClassVar = frozenset({"cluster", "namespace", "queue", "verdict", "code", "who", "state"})
 
     cluster = serializers.ListField(child=serializers.CharField(max_length=253), required=False)
     namespace = serializers.ListField(child=serializers.CharField(max_length=253), required=False)
@@ -125,16 +139,19 @@ class GangQuery(serializers.Serializer[GangFilter]):
     code = serializers.MultipleChoiceField(choices=[(c.value, c.value) for c in ReasonCode], required=False)
     who = serializers.MultipleChoiceField(choices=[(w.value, w.value) for w in Who], required=False)
     state = serializers.MultipleChoiceField(choices=GangState.choices, required=False)
-    text = serializers.CharField(max_length=200, required=False, help_text="Parts of names, all of them.")
+    text = serializers.CharField(
+        max_length=200, required=False, allow_blank=True, help_text="Parts of names, all of them."
+    )
     ordering = serializers.ChoiceField(
         choices=[(sign + name, sign + name) for name in ORDERINGS for sign in ("", "-")],
         required=False,
         help_text="A leading minus reverses it. Rows without a value come last in both directions.",
     )
+    page_size = serializers.IntegerField(min_value=1, max_value=CursorPages.max_page_size, required=False)
 
     def view(self) -> GangFilter:
         """Return the filter that the parameters ask for."""
-        wanted = {name: value for name, value in self.validated_data.items() if name != "ordering"}
+        wanted = {name: value for name, value in self.validated_data.items() if name not in _NOT_FILTERS}
         text = wanted.pop("text", "")
         return GangFilter(text=text, **{name: tuple(sorted(values)) for name, values in wanted.items()})
 
@@ -145,7 +162,9 @@ class MomentQuery(serializers.Serializer[Any]):
     at = serializers.DateTimeField(required=False, help_text="A moment in the past.")
 
 
-@extend_schema_view(get=extend_schema(operation_id="gangs_list", parameters=[GangQuery]))
+@extend_schema_view(
+    get=extend_schema(operation_id="gangs_list", parameters=[GangQuery], responses=GangSerializer(many=True))
+)
 class GangList(ReadView, generics.GenericAPIView[Gang]):
     """The gangs that exist now in clusters that are read."""
 
@@ -154,11 +173,14 @@ class GangList(ReadView, generics.GenericAPIView[Gang]):
     queryset = Gang.objects.none()
 
     def get(self, request: Request) -> Response:
-        query = GangQuery(data=request.query_params)
+        query = GangQuery(data=plain(request.query_params, several=GangQuery.SEVERAL))
         query.is_valid(raise_exception=True)
         rows = ordered(gang_list(scope=self.scope, view=query.view()), query.validated_data.get("ordering", ""))
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "veil": self.veil}
 
 
 def ordered(rows: QuerySet[Gang], ordering: str) -> QuerySet[Gang]:
@@ -178,7 +200,7 @@ class GangView(ReadView):
 
     def record(self, gang_id: str) -> ExplanationRecord:
         """Return the explanation that the request asks for, the current one unless it names a moment."""
-        query = MomentQuery(data=self.request.query_params)
+        query = MomentQuery(data=plain(self.request.query_params))
         query.is_valid(raise_exception=True)
         gang, moment = self.gang(gang_id), query.validated_data.get("at")
         found = explanation_at(gang=gang, moment=moment) if moment else explanation_get(gang=gang)
@@ -193,7 +215,7 @@ class GangDetail(GangView):
 
     @extend_schema(operation_id="gangs_get", responses=GangDetailSerializer)
     def get(self, request: Request, gang_id: str) -> Response:
-        return Response(GangDetailSerializer(self.gang(gang_id)).data)
+        return Response(GangDetailSerializer(self.gang(gang_id), context={"veil": self.veil}).data)
 
 
 @extend_schema(parameters=[ID])
@@ -217,7 +239,7 @@ class GangTimeline(GangView):
     @extend_schema(operation_id="gangs_timeline", responses=TimelineSerializer(many=True))
     def get(self, request: Request, gang_id: str) -> Response:
         rows = timeline_list(gang=self.gang(gang_id))
-        return Response([TimelineSerializer(row).data for row in rows])
+        return Response([TimelineSerializer(row, context={"veil": self.veil}).data for row in rows])
 
 
 @extend_schema(parameters=[ID])

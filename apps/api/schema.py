@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.renderers import OpenApiJsonRenderer2, OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.request import Request
@@ -55,6 +56,8 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
 class SchemaView(SpectacularAPIView):
     """The OpenAPI document; for whoever may log in."""
+
+    renderer_classes = [OpenApiJsonRenderer2, OpenApiYamlRenderer]  # noqa: RUF012 - the base class's own type
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

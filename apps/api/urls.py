@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, re_path
 
 from apps.api.clusters import ClusterHealth, ClusterList
 from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
@@ -10,6 +10,7 @@ from apps.api.gangs import GangDetail, GangExplanation, GangList, GangSnapshot, 
 from apps.api.reasons import ReasonDetail, ReasonList
 from apps.api.schema import SchemaView
 from apps.api.tokens import TokenDetail, TokenList
+from apps.api.views import NothingHere
 
 app_name = "api"
 urlpatterns: list[URLPattern] = [
@@ -24,7 +25,8 @@ urlpatterns: list[URLPattern] = [
     path("reasons", ReasonList.as_view(), name="reasons"),
     path("reasons/<str:code>", ReasonDetail.as_view(), name="reason"),
     path("diagnose", DiagnoseView.as_view(), name="diagnose"),
-    path("diagnose/<uuid:upload_id>", DiagnoseAnswer.as_view(), name="diagnose-answer"),
+    path("diagnose/<str:upload_id>", DiagnoseAnswer.as_view(), name="diagnose-answer"),
     path("tokens", TokenList.as_view(), name="tokens"),
     path("tokens/<int:token_id>", TokenDetail.as_view(), name="token"),
+    re_path("", NothingHere.as_view(), name="nothing"),
 ]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar
 
+from django.http import QueryDict
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import conditional_page
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.choices import TokenScope
 from apps.accounts.models import User
 from apps.accounts.scope import Scope
 from apps.api.auth import reader_of, scope_for
+from apps.workloads.veil import Veil, veil_for
 
 
 @method_decorator(conditional_page, name="dispatch")
@@ -30,6 +36,13 @@ class ReadView(APIView):
         return self._scope
 
     @property
+    def veil(self) -> Veil:
+        """What hides from the asking person; kept for the request."""
+        if not hasattr(self, "_veil"):
+            self._veil = veil_for(scope=self.scope)
+        return self._veil
+
+    @property
     def reader(self) -> User:
         return reader_of(self.request)
 
@@ -43,6 +56,21 @@ class PrivateView(APIView):
     @property
     def reader(self) -> User:
         return reader_of(self.request)
+
+
+class NothingHere(PrivateView):
+    """Any other address: also not being there is told in the API's own shape."""
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        raise NotFound
+
+    post = put = patch = delete = get
+
+
+def plain(parameters: QueryDict, *, several: Collection[str] = ()) -> dict[str, Any]:
+    """Return query parameters as plain data, so that an empty one is checked and not taken as left out."""
+    return {name: parameters.getlist(name) if name in several else parameters[name] for name in parameters}
 
 
 def client_address(request: Request) -> str | None:

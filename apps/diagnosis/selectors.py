@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
@@ -21,9 +21,8 @@ from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot, U
 from apps.workloads.choices import GangState
 from apps.workloads.models import Gang
 from apps.workloads.selectors import VERDICT_ORDER
+from apps.workloads.veil import veil_for
 
-HIDDEN_GANG = "a gang of another namespace"
-_EFFECTS = ("starts", "moves", "delays", "sets_back", "evicts")
 SERIES_POINTS_MAX = 1500
 """More change points than this are thinned to an even grid: a chart has no more pixels."""
 
@@ -63,10 +62,8 @@ def document_text(*, record: ExplanationRecord, scope: Scope) -> str:
     """
     if scope.sees_all:
         return record.document
-    document = record.data()
-    cluster = record.gang.cluster.name
-    hidden = {name for name in _gang_names(document) if not _is_visible(name, scope, cluster)}
-    return json.dumps(_without(document, sorted(hidden, key=len, reverse=True)), ensure_ascii=False)
+    document = veil_for(scope=scope).value(record.data(), cluster=record.gang.cluster.name)
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
 def explanation_current_list(*, gangs: Iterable[Gang]) -> dict[int, ExplanationRecord]:
@@ -77,7 +74,7 @@ def explanation_current_list(*, gangs: Iterable[Gang]) -> dict[int, ExplanationR
 
 def timeline_list(*, gang: Gang) -> QuerySet[ReasonTimeline]:
     """Return the reasons of a gang, oldest first."""
-    return ReasonTimeline.objects.filter(gang=gang).order_by("opened_at", "pk")
+    return ReasonTimeline.objects.filter(gang=gang).select_related("gang__cluster").order_by("opened_at", "pk")
 
 
 def change_list(*, scope: Scope, since: datetime, cluster: str = "") -> QuerySet[ReasonTimeline]:
@@ -126,35 +123,12 @@ def upload_list(*, user: User) -> QuerySet[Upload]:
 
 def upload_get(*, user: User, upload_id: str) -> Upload:
     """Return one upload with its answer; ``Upload.DoesNotExist`` where it is not there or not visible."""
+    try:
+        key = uuid.UUID(upload_id)
+    except ValueError as error:
+        raise Upload.DoesNotExist from error
     uploads = Upload.objects.defer("packed")
-    return uploads.get(pk=upload_id) if user.is_admin else uploads.get(pk=upload_id, user=user)
-
-
-def _gang_names(document: dict[str, Any]) -> Iterable[str]:
-    """Yield ``namespace/name`` of each gang that a document names beside its own."""
-    yield from (holder["gang"] for holder in document["holders"])
-    yield from document["waiting"]["on"]
-    for fix in document["fixes"]:
-        yield from itertools.chain.from_iterable(fix[effect] for effect in _EFFECTS)
-        yield from (value for value in fix["change"].values() if isinstance(value, str))
-
-
-def _is_visible(name: str, scope: Scope, cluster: str) -> bool:
-    """Return whether a name may be shown; what is no ``namespace/name`` is an object without a namespace."""
-    parts = name.split("/")
-    return len(parts) < 2 or scope.allows(cluster=cluster, namespace=parts[-2])
-
-
-def _without(value: Any, names: Sequence[str]) -> Any:
-    """Return the value with these names replaced wherever they stand, sentences included."""
-    if isinstance(value, dict):
-        return {key: _without(item, names) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without(item, names) for item in value]
-    if isinstance(value, str):
-        for name in names:
-            value = value.replace(name, HIDDEN_GANG)
-    return value
+    return uploads.get(pk=key) if user.is_admin else uploads.get(pk=key, user=user)
 
 
 def _timelines(scope: Scope, cluster: str) -> QuerySet[ReasonTimeline]:

@@ -214,5 +214,5 @@ def filter_choices(*, scope: Scope) -> dict[str, list[str]]:
 
 
 def _matches(word: str) -> Q:
-    fields = ("namespace", "name", "queue", "owner", "code", "sentence", "uid")
+    fields = ("namespace", "name", "queue", "owner", "code", "uid")
     return reduce(or_, (Q(**{f"{field}__icontains": word}) for field in fields))
