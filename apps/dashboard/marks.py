@@ -91,11 +91,3 @@ def who_mark(who: str) -> Mark:
 def reason_of(code: str) -> Reason | None:
     """Return the registry's entry; None for no code, and for one that this version no longer knows."""
     return REGISTRY[ReasonCode(code)] if code in _CODES else None
-
-
-def said(code: str, sentence: str, *, sees_all: bool) -> str:
-    """Return a stored sentence, or the code's title to one for whom it might name what is hidden from them."""
-    if sees_all:
-        return sentence
-    reason = reason_of(code)
-    return reason.title if reason else code

@@ -7,17 +7,19 @@ here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from apps.accounts.scope import Scope
 from apps.dashboard import marks, numbers
 from apps.dashboard.constraints import Shortfall, shortfall
+from apps.dashboard.filters import ListView
 from apps.dashboard.links import gang_url
 from apps.inventory.selectors import GpuTotals
 from apps.workloads.models import Gang
 from apps.workloads.selectors import CauseGroup, WaitingTotals, WhoTile
+from apps.workloads.veil import Veil
 
 SUBJECTS_NAMED = 3
 ROWS_MAX = 400
@@ -116,11 +118,19 @@ def cause_title(code: str) -> str:
     return reason.title if reason else code or "not diagnosed yet"
 
 
-def tiles(found: Sequence[WhoTile], urls: Mapping[str, str], picked: Sequence[str]) -> list[Tile]:
+def tiles(found: Sequence[WhoTile], urls: Mapping[str, str], picked: Sequence[str], *, veil: Veil) -> list[Tile]:
     """Return one tile per kind of person, in a fixed order, empty ones too: a tile that moves is not found again."""
+    found = [replace(tile, subjects=tuple(without_hidden(name, veil) for name in tile.subjects)) for tile in found]
     by_who = {tile.who or "nobody": tile for tile in found}
     whole = sum(tile.gpus for tile in found) or 1.0
     return [_tile(who, by_who.get(who), whole, urls[who], who in picked) for who in marks.WHO]
+
+
+def without_hidden(text: str, veil: Veil) -> str:
+    """Return a text of an unnamed cluster without what is hidden in any of them."""
+    for cluster in veil.hidden:
+        text = veil.text(text, cluster=cluster)
+    return text
 
 
 def _tile(who: str, tile: WhoTile | None, whole: float, url: str, is_picked: bool) -> Tile:
@@ -144,18 +154,17 @@ def _tile(who: str, tile: WhoTile | None, whole: float, url: str, is_picked: boo
 def groups(
     found: Sequence[CauseGroup],
     documents: Mapping[int, Mapping[str, Any]],
+    view: ListView,
     *,
     now: datetime,
-    sort: str,
-    is_grouped: bool,
 ) -> list[Group]:
     """Return the causes with their rows, sorted; without grouping one group holds every row."""
     made = [_group(cause, documents, now) for cause in found]
-    if not is_grouped:
+    if not view.is_grouped:
         rows = [row for group in made for row in group.rows]
         made = [Group("all", "", "", "", "", "", 0.0, len(rows), 0.0, tuple(rows))] if rows else []
-    sorted_rows = [_sorted_group(group, sort) for group in made]
-    return sorted(sorted_rows, key=lambda group: _group_key(group, sort))
+    sorted_rows = [_sorted_group(group, view.sort) for group in made]
+    return sorted(sorted_rows, key=lambda group: _group_key(group, view.sort))
 
 
 def drawn(found: Sequence[Group]) -> tuple[list[Group], int]:
@@ -166,7 +175,7 @@ def drawn(found: Sequence[Group]) -> tuple[list[Group], int]:
         if rows >= ROWS_MAX:
             break
         room = group.rows[: ROWS_MAX - rows]
-        kept.append(group if len(room) == len(group.rows) else _with_rows(group, room))
+        kept.append(group if len(room) == len(group.rows) else replace(group, rows=room))
         rows += len(room)
     return kept, sum(len(group.rows) for group in found) - rows
 
@@ -229,12 +238,7 @@ def _group_key(group: Group, sort: str) -> tuple[Any, ...]:
 
 
 def _sorted_group(group: Group, sort: str) -> Group:
-    return _with_rows(group, tuple(sorted(group.rows, key=lambda row: _row_key(row, sort))))
-
-
-def _with_rows(group: Group, rows: tuple[Row, ...]) -> Group:
-    values = {name: getattr(group, name) for name in group.__slots__}
-    return Group(**{**values, "rows": rows})
+    return replace(group, rows=tuple(sorted(group.rows, key=lambda row: _row_key(row, sort))))
 
 
 def partial_words(scope: Scope) -> str:

@@ -20,8 +20,8 @@ import websocket
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0", "--remote-allow-origins=*",
-    "--window-size=1440,900",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0",
+    "--remote-allow-origins=*", "--window-size=1440,900",
 )  # fmt: skip
 PATIENCE = 30.0
 

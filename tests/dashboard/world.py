@@ -7,9 +7,12 @@ Rows are written straight into the tables; documents have the shape of the contr
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from django.db.models import Model
 
 from apps.accounts.choices import Role
 from apps.accounts.models import NamespaceGrant, User
@@ -120,6 +123,25 @@ class World:
             outcome=AnalysisOutcome.DONE,
         )
 
+        self._later: list[Model] | None = None
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Write what is added inside in one go per table: the world is built for many tests."""
+        self._later = []
+        yield
+        later, self._later = self._later, None
+        tables: tuple[type[Model], ...] = (Pod, ReasonTimeline, ExplanationRecord, PollRun, KindFreshness, Queue)
+        for table in tables:
+            table._default_manager.bulk_create([row for row in later if isinstance(row, table)])
+
+    def _write(self, *rows: Model) -> None:
+        if self._later is not None:
+            self._later += rows
+            return
+        for row in rows:
+            row.save()
+
     def stamp(self, moment: datetime) -> str:
         return moment.isoformat().replace("+00:00", "Z")
 
@@ -128,25 +150,29 @@ class World:
         """Say per kind what was read, and put twelve polls behind it."""
         refused = {"ResourceClaim": "403"} if refused is None else refused
         for kind in KINDS:
-            KindFreshness.objects.create(
-                cluster=self.cluster,
-                kind=kind,
-                is_required=kind in {"Node", "Pod", "PodGroup", "Queue"},
-                is_read=kind not in refused,
-                reason=refused.get(kind, ""),
-                read_at=None if kind in refused else self.as_of,
-                checked_at=self.as_of,
-                count=None if kind in refused else 40,
+            self._write(
+                KindFreshness(
+                    cluster=self.cluster,
+                    kind=kind,
+                    is_required=kind in {"Node", "Pod", "PodGroup", "Queue"},
+                    is_read=kind not in refused,
+                    reason=refused.get(kind, ""),
+                    read_at=None if kind in refused else self.as_of,
+                    checked_at=self.as_of,
+                    count=None if kind in refused else 40,
+                )
             )
         for back in range(12):
             started = self.as_of - timedelta(seconds=15 * back)
-            PollRun.objects.create(
-                cluster=self.cluster,
-                started_at=started,
-                ended_at=started + timedelta(seconds=1),
-                outcome=PollOutcome.PARTIAL if refused else PollOutcome.READ,
-                requests=14,
-                received_bytes=1_200_000,
+            self._write(
+                PollRun(
+                    cluster=self.cluster,
+                    started_at=started,
+                    ended_at=started + timedelta(seconds=1),
+                    outcome=PollOutcome.PARTIAL if refused else PollOutcome.READ,
+                    requests=14,
+                    received_bytes=1_200_000,
+                )
             )
 
     def nodes(self) -> None:
@@ -212,22 +238,24 @@ class World:
         )
         for name, parent, quota, limit, fair, held in rows:
             amounts = {"cpu": 0, "memory": 0, "gpu": held}
-            Queue.objects.create(
-                cluster=self.cluster,
-                name=name,
-                parent=parent,
-                is_leaf=bool(parent),
-                gpu_quota=quota,
-                gpu_limit=limit,
-                cycle=[
-                    {
-                        "shard": "default",
-                        "fair_share": {"cpu": 0, "memory": 0, "gpu": fair},
-                        "allocated_before": amounts,
-                        "allocated_after": amounts,
-                    }
-                ],
-                cycle_as_of=self.as_of,
+            self._write(
+                Queue(
+                    cluster=self.cluster,
+                    name=name,
+                    parent=parent,
+                    is_leaf=bool(parent),
+                    gpu_quota=quota,
+                    gpu_limit=limit,
+                    cycle=[
+                        {
+                            "shard": "default",
+                            "fair_share": {"cpu": 0, "memory": 0, "gpu": fair},
+                            "allocated_before": amounts,
+                            "allocated_after": amounts,
+                        }
+                    ],
+                    cycle_as_of=self.as_of,
+                )
             )
 
     # ---------------------------------------------------------------------------------------------------- gangs
@@ -254,7 +282,7 @@ class World:
             waiting_since=self.as_of - waited,
             **{"shard": "default", "min_member": pods, **values},
         )
-        Pod.objects.bulk_create(
+        pods_of_gang = [
             Pod(
                 cluster=self.cluster,
                 gang=gang,
@@ -266,12 +294,14 @@ class World:
                 gpus=each,
             )
             for at in range(pods)
-        )
+        ]
+        self._write(*pods_of_gang)
         return gang
 
     def says(self, gang: Gang, verdict: str, code: str, sentence: str, **changes: Any) -> ExplanationRecord:
-        """Store what is said of a gang, in the table and in its columns."""
+        """Store what is said of a gang, in the table and in its columns; its reason began at ``opened``."""
         since = gang.waiting_since
+        opened = changes.pop("opened", since or self.as_of)
         made = document(
             gang,
             verdict,
@@ -287,8 +317,8 @@ class World:
             gang.state = GangState.FINE if code == "RUNNING" else GangState.TELLS
         gang.diagnosed_as_of = self.as_of
         gang.save()
-        self.reason(gang, verdict, code, sentence, since=since or self.as_of)
-        return ExplanationRecord.objects.create(
+        self.reason(gang, verdict, code, sentence, since=opened)
+        record = ExplanationRecord(
             snapshot=self.snapshot,
             gang=gang,
             verdict=verdict,
@@ -298,6 +328,8 @@ class World:
             sentence=sentence,
             document=json.dumps(made),
         )
+        self._write(record)
+        return record
 
     def reason_rows_delete(self, gang: Gang) -> None:
         ReasonTimeline.objects.filter(gang=gang).delete()
@@ -305,7 +337,7 @@ class World:
     def reason(
         self, gang: Gang, verdict: str, code: str, sentence: str, *, since: datetime, until: datetime | None = None
     ) -> None:
-        ReasonTimeline.objects.create(
+        row = ReasonTimeline(
             gang=gang,
             snapshot=self.snapshot,
             verdict=verdict,
@@ -317,6 +349,7 @@ class World:
             opened_at=since,
             closed_at=until,
         )
+        self._write(row)
 
 
 def disaggregated(world: World) -> Gang:
@@ -337,6 +370,7 @@ def disaggregated(world: World) -> Gang:
         "NO_FIT",
         "DOMAIN_BUSY",
         "Needs 48 GPUs in one rack; the best rack (rack-a1) has 36 free, 1 rack could hold it if empty.",
+        opened=world.as_of - timedelta(minutes=32),
         binding=[bind("domain.gpu", "rack-a1", (48, 36, "gpu"), "Topology/gb200 level rack")],
         slack=[
             bind("queue.limit.gpu", "chat-serving", (68, 96, "gpu"), "Queue/chat-serving"),
@@ -387,9 +421,6 @@ def disaggregated(world: World) -> Gang:
         },
     )
     first = world.as_of - timedelta(minutes=47)
-    row = ReasonTimeline.objects.get(gang=gang)
-    row.opened_at = first + timedelta(minutes=15)
-    row.save()
     world.reason(
         gang, "GATED", "MEMBERS_MISSING", "9 of 12 pods exist.", since=first, until=first + timedelta(minutes=2)
     )
@@ -464,12 +495,13 @@ def placed_gangs(world: World) -> None:
 def whole_world(name: str = "fjord-1", now: datetime | None = None) -> World:
     """Build everything."""
     world = World(name, now)
-    world.reading()
     world.nodes()
-    world.queues()
-    disaggregated(world)
-    waiting_causes(world)
-    placed_gangs(world)
+    with world.at_once():
+        world.reading()
+        world.queues()
+        disaggregated(world)
+        waiting_causes(world)
+        placed_gangs(world)
     return world
 
 

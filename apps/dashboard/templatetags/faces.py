@@ -10,10 +10,10 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.accounts.scope import Scope
 from apps.dashboard import marks, numbers
 from apps.diagnosis.models import ReasonTimeline
 from apps.workloads.models import Gang
+from apps.workloads.veil import Veil
 
 register = template.Library()
 
@@ -96,9 +96,10 @@ def verdict_word(value: str) -> str:
 
 
 @register.simple_tag
-def said(item: Gang | ReasonTimeline, scope: Scope) -> str:
-    """Write what was said of a gang, as far as this reader may know it."""
-    return marks.said(item.code, item.sentence, sees_all=scope.sees_all)
+def said(item: Gang | ReasonTimeline, veil: Veil) -> str:
+    """Write what was said of a gang, without the names that this reader may not know."""
+    gang = item if isinstance(item, Gang) else item.gang
+    return veil.text(item.sentence, cluster=gang.cluster.name)
 
 
 @register.simple_tag

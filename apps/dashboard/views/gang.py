@@ -29,6 +29,7 @@ from apps.errors import ApplicationError
 from apps.inventory.selectors import domain_list, topology_list
 from apps.workloads.models import Gang
 from apps.workloads.selectors import gang_by_name, gang_get, pod_list
+from apps.workloads.veil import veil_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def gang_context(request: HttpRequest, ask: Ask) -> dict[str, Any]:
         "gang": gang,
         "record": record,
         "now": ask.now,
-        "scope": ask.scope,
+        "veil": veil_for(scope=ask.scope),
         "is_stale": ask.is_stale,
         "pinned_at": ask.at,
         "live_url": gang_url(gang),

@@ -19,6 +19,7 @@ from apps.inventory.models import Node
 from apps.inventory.selectors import domain_list, gpu_totals, node_list, node_state_counts, queue_list, topology_list
 from apps.workloads.models import Gang
 from apps.workloads.selectors import filter_choices, gang_list, waiting_totals
+from apps.workloads.veil import veil_for
 
 GANGS_PER_PAGE = 100
 NODES_PER_PAGE = 200
@@ -56,6 +57,7 @@ def gangs(request: HttpRequest) -> HttpResponse:
         "menus": filters.menus(view, filter_choices(scope=scope)),
         "clear_url": view.unfiltered().query() or "?",
         "partial": triage.partial_words(scope),
+        "veil": veil_for(scope=scope),
     }
     return page(request, "dashboard/gangs.html", context, scope=scope, name="gangs", cluster=view.cluster)
 
@@ -142,6 +144,7 @@ def topology(request: HttpRequest) -> HttpResponse:
         "map": topology_page.build(shown, domains, rows),
         "gpus": gpu_totals(scope=place.scope, cluster=cluster),
         "cluster": cluster,
+        "veil": veil_for(scope=place.scope),
         **topology_page.picked_gang(place.scope, cluster, request.GET.get("gang", ""), domains, shown),
     }
     return page(request, "dashboard/topology.html", context, scope=place.scope, name="topology", cluster=cluster)

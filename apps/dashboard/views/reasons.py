@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from apps.dashboard import marks
 from apps.dashboard.shell import page, scope_for
 from apps.workloads.selectors import GangFilter, gang_list
+from apps.workloads.veil import veil_for
 from gangdash.reasons import REGISTRY, Reason
 from gangdash.reasons.identifiers import MEANINGS
 
@@ -51,5 +52,5 @@ def reason(request: HttpRequest, code: str) -> HttpResponse:
         raise Http404(f"There is no code {code}")
     scope = scope_for(request)
     gangs = gang_list(scope=scope, view=GangFilter(code=(found.code,)))
-    context = {"reason": found, "gangs": gangs[:GANGS_SHOWN], "total": gangs.count()}
+    context = {"reason": found, "gangs": gangs[:GANGS_SHOWN], "total": gangs.count(), "veil": veil_for(scope=scope)}
     return page(request, "dashboard/reason.html", context, scope=scope, name="reasons")

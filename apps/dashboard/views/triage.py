@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -23,7 +22,6 @@ from apps.dashboard.shell import etag_of, fragment, page, scope_for, strip_etag
 from apps.diagnosis.selectors import (
     WaitingSeries,
     change_list,
-    document_text,
     explanation_current_list,
     waiting_series,
 )
@@ -31,6 +29,7 @@ from apps.inventory.selectors import GpuTotals, gpu_totals
 from apps.workloads.choices import GangState
 from apps.workloads.models import Gang
 from apps.workloads.selectors import cause_groups, filter_choices, waiting_totals, who_tiles
+from apps.workloads.veil import Veil, veil_for
 
 CHANGES_SHOWN = 8
 CHANGES_SPAN = timedelta(hours=1)
@@ -44,6 +43,7 @@ class Ask:
     view: filters.ListView
     fresh: tuple[ClusterFreshness, ...]
     now: datetime
+    veil: Veil
 
     @property
     def etag(self) -> str:
@@ -55,7 +55,7 @@ class Ask:
 def ask_of(request: HttpRequest) -> Ask:
     scope, view = scope_for(request), filters.parse(request.GET)
     fresh = freshness_list(scope=scope, cluster=view.cluster)
-    return Ask(scope, view, tuple(fresh), timezone.now())
+    return Ask(scope, view, tuple(fresh), timezone.now(), veil_for(scope=scope))
 
 
 def summary_context(ask: Ask, found: Sequence[triage.Group]) -> dict[str, Any]:
@@ -73,29 +73,28 @@ def summary_context(ask: Ask, found: Sequence[triage.Group]) -> dict[str, Any]:
         "waiting": waiting,
         "gpus": gpus,
         "lost_words": triage.lost_words(gpus),
-        "tiles": triage.tiles(found_tiles, urls, ask.view.filter.who),
+        "tiles": triage.tiles(found_tiles, urls, ask.view.filter.who, veil=ask.veil),
         "partial": triage.partial_words(ask.scope),
         "view": ask.view,
         "etag_summary": ask.etag,
     }
 
 
-def documents_of(gangs: Sequence[Gang], scope: Scope) -> dict[int, dict[str, Any]]:
+def documents_of(gangs: Sequence[Gang], veil: Veil) -> dict[int, dict[str, Any]]:
     """Return what is said of each gang now, as the reader may see it; one query."""
-    documents: dict[int, dict[str, Any]] = {}
-    by_key = {gang.pk: gang for gang in gangs}
-    for key, record in explanation_current_list(gangs=gangs).items():
-        # The gang is at hand with its cluster; asking for it again would be a query per row.
-        record.gang = by_key[key]
-        documents[key] = json.loads(document_text(record=record, scope=scope))
-    return documents
+    clusters = {gang.pk: gang.cluster.name for gang in gangs}
+    records = explanation_current_list(gangs=gangs)
+    return {key: veil.value(record.data(), cluster=clusters[key]) for key, record in records.items()}
 
 
 def list_groups(ask: Ask) -> list[triage.Group]:
     """Return every waiting gang of the view, grouped and sorted; two queries."""
-    causes = cause_groups(scope=ask.scope, view=ask.view.filter)
-    documents = documents_of([gang for cause in causes for gang in cause.gangs], ask.scope)
-    return triage.groups(causes, documents, now=ask.now, sort=ask.view.sort, is_grouped=ask.view.is_grouped)
+    causes = [
+        replace(cause, subject=ask.veil.text(cause.subject, cluster=cause.gangs[0].cluster.name))
+        for cause in cause_groups(scope=ask.scope, view=ask.view.filter)
+    ]
+    documents = documents_of([gang for cause in causes for gang in cause.gangs], ask.veil)
+    return triage.groups(causes, documents, ask.view, now=ask.now)
 
 
 def list_context(request: HttpRequest, ask: Ask, found: Sequence[triage.Group]) -> dict[str, Any]:
