@@ -51,16 +51,13 @@ GANGDASH_KEEP_UPLOAD_HOURS = env.integer("GANGDASH_KEEP_UPLOAD_HOURS", 24, least
 
 # --- Django ------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
-    "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_htmx",
     "rest_framework",
-    "django_filters",
     "drf_spectacular",
     "gangdash",
     "apps.accounts",
@@ -82,7 +79,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
@@ -104,7 +100,6 @@ TEMPLATES: list[dict[str, Any]] = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
             ],
         },
     },
@@ -117,6 +112,9 @@ STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
     "gangdash.staticfinders.PlotlyFinder",
 ]
+
+# Static files are for these pages only.
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Uploads above the cap are refused by the view that takes them; everything else is small.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2

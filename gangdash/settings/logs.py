@@ -53,6 +53,8 @@ def logging_config(*, style: str, level: str) -> dict[str, Any]:
             # Django's own handlers would print a second time or mail; celery's beat prints each tick at INFO.
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
+            # Requests with a made-up host get their 400; a traceback each would let strangers fill the log.
+            "django.security.DisallowedHost": {"level": "CRITICAL"},
             "celery.beat": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
             "celery.app.trace": {"level": "WARNING"},

@@ -23,7 +23,7 @@ database = env.database("GANGDASH_DATABASE_URL")
 env.require("GANGDASH_DATABASE_URL", database, "Set it to postgres://user:password@host:5432/name")
 DATABASES: dict[str, dict[str, Any]] = {"default": database or {}}
 if database:
-    database.setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": 8}
+    database.setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": 5}
 
 CELERY_BROKER_URL = env.broker("GANGDASH_BROKER_URL")
 env.require("GANGDASH_BROKER_URL", CELERY_BROKER_URL, "Set it to redis://host:6379/0")
