@@ -31,8 +31,6 @@ GANGDASH_BASE_URL = env.text("GANGDASH_BASE_URL").rstrip("/")
 
 # --- how often and how much --------------------------------------------------------------------------------------
 GANGDASH_POLL_SECONDS = env.integer("GANGDASH_POLL_SECONDS", 15, least=2, most=3600)
-# KAI's own default; taken where the scheduler's arguments do not say another period.
-GANGDASH_SCHEDULE_PERIOD = env.number("GANGDASH_SCHEDULE_PERIOD", 1.0, least=0.1, most=600)
 # One analysis may take this long on its own queue before it is stopped.
 GANGDASH_ANALYSIS_SECONDS = env.integer("GANGDASH_ANALYSIS_SECONDS", 900, least=30, most=86_400)
 GANGDASH_UPLOAD_MAX_BYTES = env.integer("GANGDASH_UPLOAD_MAX_BYTES", 256 * 1024**2, least=1024)

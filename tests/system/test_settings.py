@@ -116,6 +116,16 @@ def test_every_variable_is_in_the_example_file(project_root: Path, known_names: 
     assert listed >= READ_ELSEWHERE
 
 
+def test_no_setting_is_without_a_reader(project_root: Path) -> None:
+    declared = re.findall(
+        r"^(GANGDASH_[A-Z_]+) = ", (project_root / "gangdash/settings/base.py").read_text(), re.MULTILINE
+    )
+    sources = [path for folder in ("gangdash", "apps") for path in (project_root / folder).rglob("*.py")]
+    read = "".join(path.read_text(encoding="utf-8") for path in sources if path.parent.name != "settings")
+    assert declared
+    assert [name for name in declared if f"settings.{name}" not in read] == []
+
+
 def test_compose_file_sets_only_variables_that_exist(project_root: Path, known_names: set[str]) -> None:
     services = yaml.safe_load((project_root / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
     assert set(services) == {"web", "worker-collect", "worker-analyse", "beat", "postgres", "valkey"}
