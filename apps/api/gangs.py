@@ -66,7 +66,7 @@ class GangSerializer(serializers.Serializer[Gang]):
     who = serializers.CharField()
     certainty = serializers.CharField()
     sentence = serializers.SerializerMethodField()
-    subject = serializers.CharField(help_text="The object that the first binding constraint was read from.")
+    subject = serializers.SerializerMethodField(help_text="The object that the first binding constraint was read from.")
     stage = serializers.CharField()
     waiting_since = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField(allow_null=True)
@@ -76,8 +76,14 @@ class GangSerializer(serializers.Serializer[Gang]):
     diagnosed_as_of = serializers.DateTimeField(allow_null=True)
 
     def get_sentence(self, gang: Gang) -> str:
+        return self._veiled(gang.sentence, gang)
+
+    def get_subject(self, gang: Gang) -> str:
+        return self._veiled(gang.subject, gang)
+
+    def _veiled(self, text: str, gang: Gang) -> str:
         veil: Veil = self.context["veil"]
-        return veil.text(gang.sentence, cluster=gang.cluster.name)
+        return veil.text(text, cluster=gang.cluster.name)
 
 
 class PodSerializer(serializers.Serializer[Pod]):

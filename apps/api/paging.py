@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from rest_framework.exceptions import NotFound
-from rest_framework.pagination import CursorPagination
+from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -27,6 +27,13 @@ class CursorPages(CursorPagination):
             return super().paginate_queryset(queryset, request, view)
         except (ValueError, ValidationError) as error:
             raise NotFound(self.invalid_cursor_message) from error
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        """Refuse a value that no row can have and PostgreSQL refuses to compare with."""
+        cursor = super().decode_cursor(request)
+        if cursor is not None and "\x00" in str(cursor.position):
+            raise NotFound(self.invalid_cursor_message)
+        return cursor
 
     def get_ordering(self, request: Request, queryset: QuerySet[Any], view: APIView) -> tuple[str, ...]:
         """Keep the order of the query: the view has chosen it."""

@@ -36,6 +36,8 @@ def cluster_list(*, scope: Scope) -> QuerySet[Cluster]:
 
 def cluster_get(*, scope: Scope, name: str) -> Cluster:
     """Return one cluster; ``Cluster.DoesNotExist`` where it is not there or not visible."""
+    if "\x00" in name:  # no name has it, and PostgreSQL refuses to look for it
+        raise Cluster.DoesNotExist
     return cluster_list(scope=scope).get(name=name)
 
 

@@ -36,6 +36,8 @@ VERDICT_ORDER: tuple[str, ...] = tuple(
         Verdict.HEALTHY,
     )
 )
+NUL = "\x00"
+"""A character that no name has and PostgreSQL refuses to look for."""
 ORDERINGS = ("waiting_since", "gpus", "gpus_waiting", "queue", "namespace", "name", "verdict", "created_at")
 """What lists may be sorted by; a leading minus reverses it."""
 
@@ -127,11 +129,15 @@ def gang_waiting_list(*, scope: Scope, view: GangFilter | None = None) -> QueryS
 def gang_get(*, scope: Scope, public_id: str) -> Gang:
     """Return one gang by its stable id; ``Gang.DoesNotExist`` where it is not there or not visible."""
     cluster, _, uid = public_id.rpartition("~")
+    if NUL in public_id:
+        raise Gang.DoesNotExist
     return gang_all(scope=scope).get(cluster__name=cluster, uid=uid)
 
 
 def gang_by_name(*, scope: Scope, cluster: str, namespace: str, name: str) -> Gang:
     """Return the gang of this name that exists, else the one gone last; ``Gang.DoesNotExist`` if none was seen."""
+    if NUL in cluster + namespace + name:
+        raise Gang.DoesNotExist
     named = gang_all(scope=scope).filter(cluster__name=cluster, namespace=namespace, name=name)
     gang = named.order_by(F("gone_at").desc(nulls_first=True), "-first_seen_at", "-pk").first()
     if gang is None:

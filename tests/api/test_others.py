@@ -119,6 +119,8 @@ PROBLEMS = [
     ("get", "/api/v1/reasons/NONE", {}, 404),
     ("get", "/api/v1/gangs?cursor=%C3%A4", {}, 404),
     ("get", f"/api/v1/gangs?cursor={base64.b64encode(b'p=no-time').decode()}", {}, 404),
+    ("get", f"/api/v1/gangs?ordering=name&cursor={base64.b64encode(b'p=%00').decode()}", {}, 404),
+    ("get", "/api/v1/clusters/%00/health", {}, 404),
     ("get", f"/api/v1/gangs?ordering=gpus&cursor={base64.b64encode(b'p=no-number').decode()}", {}, 404),
     ("get", "/api/v1/gangs", {"HTTP_ACCEPT": "text/html"}, 406),
     ("post", "/api/v1/gangs", {}, 405),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
 import schemathesis
+from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
 from hypothesis import HealthCheck, settings
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
@@ -41,7 +44,19 @@ def test_the_documents_are_described_by_their_own_types(document: dict[str, Any]
 
 
 @pytest.fixture
-def api_schema(scene: None, alice: User, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+def open_connection() -> Iterator[None]:
+    """Keep the test's connection, which holds its transaction, when a request ends; Django's test client does so."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def api_schema(
+    open_connection: None, scene: None, alice: User, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> Any:
     """Return the schema with a token that may do all that tokens may."""
     monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", dict.fromkeys(("anon", "user", "diagnose"), "100000/min"))
     text = token_create(user=alice, name="schema", scopes=list(TokenScope)).text
