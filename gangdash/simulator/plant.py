@@ -97,8 +97,8 @@ def build_nodes() -> dict[str, Node]:
     return nodes
 
 
-# What the agents of each node use: exporter, device plugin, log shipper; millicores and MiB.
-AGENT_CPU, AGENT_MEMORY = 300, 512
+# What the exporter on each node asks for, in millicores and MiB.
+EXPORTER_CPU, EXPORTER_MEMORY = 300, 512
 
 QUEUES: Mapping[str, Queue] = {
     queue.name: queue

@@ -127,8 +127,8 @@ class _Handler(BaseHTTPRequestHandler):
         split = urlsplit(self.path)
         self.route = split.path
         self.query = dict(parse_qsl(split.query, keep_blank_values=True))
-        accept, agent = self.headers.get("Accept", ""), self.headers.get("User-Agent", "")
-        self.api.requests.append(Request(self.command, self.route, self.query, accept, agent))
+        accept, client = self.headers.get("Accept", ""), self.headers.get("User-Agent", "")
+        self.api.requests.append(Request(self.command, self.route, self.query, accept, client))
 
     def _get(self) -> None:
         if self.route not in _PUBLIC:

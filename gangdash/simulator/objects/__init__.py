@@ -35,7 +35,7 @@ def scheduling_objects(world: World) -> Iterator[dict[str, Any]]:
     yield from system.furniture(world)
     for machine in world.nodes.values():
         yield nodes.node(world, machine)
-        yield nodes.agent(world, machine)
+        yield nodes.exporter(world, machine)
     yield from (kai.queue(world, terms) for terms in QUEUES.values())
     yield kai.topology(world)
     # Who deletes a gang deletes its group; the pods take their time.

@@ -1,11 +1,11 @@
-"""Nodes as their kubelets report them, and the agent pods that run on each."""
+"""Nodes as their kubelets report them, and the exporter pod that runs on each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gangdash.simulator.identity import owner, stamp, uid
-from gangdash.simulator.plant import AGENT_CPU, AGENT_MEMORY, Node
+from gangdash.simulator.plant import EXPORTER_CPU, EXPORTER_MEMORY, Node
 
 if TYPE_CHECKING:
     from gangdash.simulator.world import World
@@ -36,20 +36,24 @@ def node(world: World, machine: Node) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": _status(world, machine)}
 
 
-def agent(world: World, machine: Node) -> dict[str, Any]:
+def exporter(world: World, machine: Node) -> dict[str, Any]:
     """Return the node's own pod: another scheduler's, yet it takes its share."""
-    name = f"node-agent-{uid(world.seed, 'Agent', '', machine.name)[:5]}"
+    name = f"node-exporter-{uid(world.seed, 'Exporter', '', machine.name)[:5]}"
     born = stamp(world.installed)
-    requests = {"cpu": f"{AGENT_CPU}m", "memory": f"{AGENT_MEMORY}Mi"}
-    container = {"name": "agent", "image": "registry.example.com/node-agent:2.4", "resources": {"requests": requests}}
+    requests = {"cpu": f"{EXPORTER_CPU}m", "memory": f"{EXPORTER_MEMORY}Mi"}
+    container = {
+        "name": "exporter",
+        "image": "registry.example.com/node-exporter:2.4",
+        "resources": {"requests": requests},
+    }
     metadata = {
         "name": name,
-        "generateName": "node-agent-",
+        "generateName": "node-exporter-",
         "namespace": "kube-system",
         "uid": uid(world.seed, "Pod", "kube-system", name),
         "creationTimestamp": born,
-        "labels": {"app": "node-agent"},
-        "ownerReferences": [owner(world.seed, "apps/v1", "DaemonSet", "kube-system", "node-agent")],
+        "labels": {"app": "node-exporter"},
+        "ownerReferences": [owner(world.seed, "apps/v1", "DaemonSet", "kube-system", "node-exporter")],
     }
     spec = {
         "nodeName": machine.name,

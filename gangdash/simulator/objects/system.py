@@ -109,10 +109,10 @@ def _components(world: World) -> Iterator[dict[str, Any]]:
         shown = _deployment(world, name, name, [], up=True)
         shown["metadata"] |= {"namespace": namespace, "uid": uid(world.seed, "Deployment", namespace, name)}
         yield shown
-    agents = _object(world, "apps/v1", "DaemonSet", "node-agent", "kube-system")
+    exporters = _object(world, "apps/v1", "DaemonSet", "node-exporter", "kube-system")
     count = len(world.nodes)
     counts = {"desiredNumberScheduled": count, "currentNumberScheduled": count, "numberReady": count}
-    yield agents | {"spec": {"selector": {"matchLabels": {"app": "node-agent"}}}, "status": counts}
+    yield exporters | {"spec": {"selector": {"matchLabels": {"app": "node-exporter"}}}, "status": counts}
 
 
 def _deployment(world: World, name: str, image: str, args: list[str], *, up: bool) -> dict[str, Any]:
