@@ -44,26 +44,21 @@ def test_the_documents_are_described_by_their_own_types(document: dict[str, Any]
 
 
 @pytest.fixture
-def open_connection() -> Iterator[None]:
-    """Keep the test's connection, which holds its transaction, when a request ends; Django's test client does so."""
-    for signal in (request_started, request_finished):
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in (request_started, request_finished):
-        signal.connect(close_old_connections)
+def api_schema(scene: None, alice: User, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Return the schema with a token that may do all that tokens may.
 
-
-@pytest.fixture
-def api_schema(
-    open_connection: None, scene: None, alice: User, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> Any:
-    """Return the schema with a token that may do all that tokens may."""
+    The test's connection holds its transaction and must outlive each request, as it does with Django's test client.
+    """
     monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", dict.fromkeys(("anon", "user", "diagnose"), "100000/min"))
     text = token_create(user=alice, name="schema", scopes=list(TokenScope)).text
     schema = schemathesis.openapi.from_dict(document)
     schema.app = get_wsgi_application()
     schema.config.update(headers={"Authorization": f"Bearer {text}"}, base_url="http://testserver")
-    return schema
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield schema
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
 
 
 lazy = schemathesis.pytest.from_fixture("api_schema")
