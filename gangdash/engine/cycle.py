@@ -30,7 +30,7 @@ from gangdash.engine.session import JobState, Kind, QueueState, Session, Status,
 from gangdash.engine.session.build import GROUP_ANNOTATION
 from gangdash.engine.statement.request import whole
 
-_ACTIONS: dict[str, Callable[[Session], None]] = {
+ACTIONS: dict[str, Callable[[Session], None]] = {
     allocate.NAME: allocate.execute,
     consolidation.NAME: consolidation.execute,
     reclaim.NAME: reclaim.execute,
@@ -55,7 +55,7 @@ def run_cycle(snapshot: ClusterSnapshot, shard: Shard, on_phase: Callable[[str],
     session = open_session(snapshot, shard)
     ready = {key: job.is_ready for key, job in session.jobs.items()}
     for name in shard.config.actions:
-        action = _ACTIONS.get(name)
+        action = ACTIONS.get(name)
         if action is not None:
             tell(name)
             action(session)

@@ -6,7 +6,6 @@ search and priorities unchanged. The smallest set of rules that does it is the b
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.holders import holders_on
 from gangdash.engine.explain.queues import RESOURCES, Resource, chain, is_unset, used_by
 from gangdash.engine.explain.room import EVICTABLE, NOTHING, UNPROTECTED, Lift, Room
-from gangdash.engine.explain.trial import Rule, Rules, Trials
+from gangdash.engine.explain.trial import Rule, Trials
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.cycle import GangOutcome, GangResult
 from gangdash.engine.rules.minruntime import MinRuntime
@@ -66,7 +65,7 @@ def policy(gang: Gang, room: Room) -> Iterator[Finding]:
     """Yield the queue rules in the way when lifting them starts the gang; nothing otherwise."""
     broken = violations(gang)
     trials = Trials(gang)
-    smallest = _smallest(trials, _lifts(gang, broken, evict=not room.fits())) if _may_help(room, EVICTABLE) else None
+    smallest = trials.smallest(_lifts(gang, broken, evict=not room.fits())) if _may_help(room, EVICTABLE) else None
     if smallest is None and room.fits():
         yield missed(gang, room)
         return
@@ -118,17 +117,6 @@ def _has_min_runtime(gang: Gang) -> bool:
         return False
     named_ = any(queue.preempt_min_runtime or queue.reclaim_min_runtime for queue in gang.context.snapshot.queues)
     return named_ or bool(plugin.arguments)
-
-
-def _smallest(trials: Trials, lifts: list[Rule]) -> Rules | None:
-    """Return a smallest set of rules whose lifting starts the gang; None when lifting all does not."""
-    if not trials.starts(*lifts):
-        return None
-    for size in range(1, len(lifts)):
-        for chosen in itertools.combinations(lifts, size):
-            if trials.starts(*chosen):
-                return frozenset(chosen)
-    return frozenset(lifts)
 
 
 def missed(gang: Gang, room: Room) -> Finding:
@@ -233,8 +221,7 @@ def quota_finding(broken: list[Violation]) -> Finding:
 
 def _ahead(gang: Gang, trials: Trials) -> list[GangResult]:
     """Return the gangs that take nodes in this cycle which the gang would take if it were alone."""
-    alone = trials.result({Rule.ORDER})
-    wanted = {pod.node for pod in alone.pods if pod.action} if alone is not None else set()
+    wanted = trials.result({Rule.ORDER}).nodes
     placed = [
         other
         for other in gang.context.results.values()

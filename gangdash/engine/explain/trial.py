@@ -1,23 +1,25 @@
-"""Re-runs of the cycle for one gang with queue-side rules taken away: does the scheduler itself start it then?
+"""Does the scheduler itself start a gang once queue-side rules are taken away, and which of them have to go?
 
-A trial keeps everything that runs and drops the other gangs' waiting pods, so that only rules and room decide. Victim
-search and priorities are the scheduler's own.
+A trial runs the shard's actions on the session as it opened. Victim search and priorities are the scheduler's own;
+taking away the order means that no other gang's waiting pods are tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 
-from gangdash.engine.cycle import run_cycle
 from gangdash.engine.explain.gang import Gang
-from gangdash.engine.explain.queues import chain
-from gangdash.engine.model.cluster import ClusterSnapshot
-from gangdash.engine.model.cycle import GangOutcome, GangResult
-from gangdash.engine.model.podgroup import PodGroup
-from gangdash.engine.model.queue import Queue, QueueResource
-from gangdash.engine.session.build import GROUP_ANNOTATION
+from gangdash.engine.sandbox import Attempt, Lift, attempt
+from gangdash.engine.session import JobState, QueueState, Session
+from gangdash.engine.statement import UNLIMITED, Amounts
+from gangdash.engine.statement.status import ALLOCATED
+
+_ENDLESS: Amounts = (UNLIMITED, UNLIMITED, UNLIMITED)
+_NOTHING: Amounts = (0, 0, 0)
 
 
 class Rule(StrEnum):
@@ -40,9 +42,9 @@ class Trials:
 
     def __init__(self, gang: Gang) -> None:
         self.gang = gang
-        self._done: dict[Rules, GangResult | None] = {}
+        self._done: dict[Rules, Attempt] = {}
 
-    def result(self, lifted: Iterable[Rule]) -> GangResult | None:
+    def result(self, lifted: Iterable[Rule]) -> Attempt:
         """Return what becomes of the gang with these rules lifted."""
         rules = frozenset(lifted)
         if rules not in self._done:
@@ -50,89 +52,135 @@ class Trials:
         return self._done[rules]
 
     def starts(self, *lifted: Rule) -> bool:
-        result = self.result(lifted)
-        return result is not None and result.outcome in {GangOutcome.BOUND, GangOutcome.PIPELINED}
+        return self.result(lifted).starts
 
-    def _run(self, rules: Rules) -> GangResult | None:
-        shard = self.gang.shard
-        if shard is None:
+    def smallest(self, lifts: Sequence[Rule]) -> Rules | None:
+        """Return a minimal set of the rules whose lifting starts the gang; None when lifting all does not.
+
+        The gang waits in the cycle as it is. Trials with the gang alone come first: they are cheap and more generous.
+        """
+        if not self.starts(Rule.ORDER, *lifts):
             return None
-        snapshot = self.gang.context.snapshot
+        others = [rule for rule in lifts if rule is not Rule.ORDER]
+        chosen = next(rules for rules in _subsets(others) if self.starts(Rule.ORDER, *rules))
+        if not chosen:
+            return frozenset({Rule.ORDER})
+        if not self.starts(*chosen):
+            return frozenset({Rule.ORDER, *chosen})
+        return self._reduced(frozenset(chosen))
+
+    def _reduced(self, rules: Rules) -> Rules:
+        """Drop rules that turn out not to matter while the other gangs are there too."""
         for rule in sorted(rules):
-            snapshot = _LIFTS[rule](self.gang, snapshot)
-        meta = self.gang.meta
-        cycle = run_cycle(snapshot, shard)
-        return next((g for g in cycle.gangs if (g.namespace, g.name) == (meta.namespace, meta.name)), None)
+            if len(rules) > 1 and self.starts(*(rules - {rule})):
+                return self._reduced(rules - {rule})
+        return rules
+
+    def _run(self, rules: Rules) -> Attempt:
+        shard, job = self.gang.shard, self.gang.job
+        if shard is None or job is None:
+            return Attempt()
+        session = self.gang.context.session(shard)
+        lifts = [LIFTS[rule] for rule in sorted(rules) if rule in LIFTS]
+        return attempt(session, job, alone=Rule.ORDER in rules, lifts=lifts)
 
 
-def _alone(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """Drop the waiting pods of all other gangs, those with a failed BindRequest among them."""
-    own = {pod.key for pod in gang.pods}
-    pods = tuple(
-        pod
-        for pod in snapshot.pods
-        if pod.key in own
-        or pod.node_name
-        or pod.phase != "Pending"
-        or GROUP_ANNOTATION not in pod.meta.annotations
-        or gang.has_live_bind_request(pod)
-    )
-    return replace(snapshot, pods=pods)
+def _subsets(rules: Sequence[Rule]) -> Iterator[tuple[Rule, ...]]:
+    for size in range(len(rules) + 1):
+        yield from itertools.combinations(rules, size)
 
 
-def _each_queue(snapshot: ClusterSnapshot, change: Callable[[Queue], Queue]) -> ClusterSnapshot:
-    return replace(snapshot, queues=tuple(change(queue) for queue in snapshot.queues))
+def _chain(session: Session, job: JobState) -> tuple[QueueState, ...]:
+    queue = session.queues.get(job.queue)
+    return queue.ancestors if queue is not None else ()
 
 
-def _with(queue: Queue, **numbers: float) -> Queue:
-    parts = {name: replace(getattr(queue, name) or QueueResource(), **numbers) for name in ("cpu", "memory", "gpu")}
-    return replace(queue, has_resources=True, cpu=parts["cpu"], memory=parts["memory"], gpu=parts["gpu"])
+@contextmanager
+def _no_limit(session: Session, job: JobState) -> Iterator[None]:
+    before = [(queue, queue.limit) for queue in _chain(session, job)]
+    for queue, _ in before:
+        queue.limit = _ENDLESS
+    try:
+        yield
+    finally:
+        for queue, limit in before:
+            queue.limit = limit
 
 
-def _own(gang: Gang) -> set[str]:
-    return {queue.name for queue in chain(gang)}
+@contextmanager
+def _no_quota(session: Session, job: JobState) -> Iterator[None]:
+    before = [(queue, queue.deserved) for queue in _chain(session, job)]
+    for queue, _ in before:
+        queue.deserved = _ENDLESS
+    try:
+        yield
+    finally:
+        for queue, deserved in before:
+            queue.deserved = deserved
 
 
-def _no_limit(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    own = _own(gang)
-    return _each_queue(snapshot, lambda queue: _with(queue, limit=-1) if queue.name in own else queue)
-
-
-def _no_quota(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    own = _own(gang)
-    return _each_queue(snapshot, lambda queue: _with(queue, quota=-1) if queue.name in own else queue)
-
-
-def _first_claim(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+@contextmanager
+def _first_claim(session: Session, job: JobState) -> Iterator[None]:
     """Give the gang's queues a claim to everything and all others to nothing."""
-    own = _own(gang)
-    return _each_queue(snapshot, lambda queue: _with(queue, quota=-1) if queue.name in own else _with(queue, quota=0))
+    own = {queue.name for queue in _chain(session, job)}
+    before = [(queue, queue.deserved) for queue in session.queues.values()]
+    for queue, _ in before:
+        queue.deserved = _ENDLESS if queue.name in own else _NOTHING
+    try:
+        yield
+    finally:
+        for queue, deserved in before:
+            queue.deserved = deserved
 
 
-def _no_delay(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    return _each_podgroup(
-        snapshot, lambda group: replace(group, preemption_delay=None) if group is gang.podgroup else group
-    )
+@contextmanager
+def _no_delay(_session: Session, job: JobState) -> Iterator[None]:
+    before = job.podgroup
+    job.podgroup = replace(before, preemption_delay=None)
+    try:
+        yield
+    finally:
+        job.podgroup = before
 
 
-def _each_podgroup(snapshot: ClusterSnapshot, change: Callable[[PodGroup], PodGroup]) -> ClusterSnapshot:
-    return replace(snapshot, podgroups=tuple(change(group) for group in snapshot.podgroups))
+@contextmanager
+def _no_min_runtime(session: Session, _job: JobState) -> Iterator[None]:
+    """A gang without a known start is not protected."""
+    before = [(other, other.last_start) for other in session.jobs.values()]
+    for other, _ in before:
+        other.last_start = None
+    try:
+        yield
+    finally:
+        for other, last_start in before:
+            other.last_start = last_start
 
 
-def _no_min_runtime(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    return _each_queue(snapshot, lambda queue: replace(queue, preempt_min_runtime=0.0, reclaim_min_runtime=0.0))
-
-
-def _no_protection(gang: Gang, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+@contextmanager
+def _no_protection(session: Session, job: JobState) -> Iterator[None]:
     """Make gangs of other queues preemptible; whether their queue is above its quota stays the scheduler's question."""
-    return _each_podgroup(
-        snapshot,
-        lambda group: group if group.queue == gang.podgroup.queue else replace(group, preemptibility="preemptible"),
-    )
+    changed = [other for other in session.jobs.values() if other.queue != job.queue and not other.is_preemptible]
+    held = [(queue, queue.allocated_non_preemptible) for queue in session.queues.values()]
+    kept = [other for other in session.jobs.values() if not other.is_preemptible and other.queue == job.queue]
+    for other in changed:
+        other.is_preemptible = True
+    for queue, _ in held:
+        queue.allocated_non_preemptible = _held_by(kept) if queue in _chain(session, job) else _NOTHING
+    try:
+        yield
+    finally:
+        for other in changed:
+            other.is_preemptible = False
+        for queue, amounts in held:
+            queue.allocated_non_preemptible = amounts
 
 
-_LIFTS: Mapping[Rule, Callable[[Gang, ClusterSnapshot], ClusterSnapshot]] = {
-    Rule.ORDER: _alone,
+def _held_by(jobs: Iterable[JobState]) -> Amounts:
+    held = [task.accepted_amounts for other in jobs for task in other.tasks.values() if task.status & ALLOCATED]
+    return (sum(a[0] for a in held), sum(a[1] for a in held), sum(a[2] for a in held))
+
+
+LIFTS: Mapping[Rule, Lift] = {
     Rule.LIMIT: _no_limit,
     Rule.QUOTA: _no_quota,
     Rule.SHARE: _first_claim,

@@ -30,12 +30,27 @@ DEFAULT_K = 1.0
 """How strongly historic use counts against a queue's weight."""
 
 
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How a session divides, kept in its memo so that it can be done again."""
+
+    k: float
+
+
 def divide_cluster(session: Session, *, k: float = DEFAULT_K) -> None:
     """Work out total, usage and fair share for the whole queue tree."""
     session.total = cluster_total(session)
     count_usage(session)
-    top = [queue for queue in session.queues.values() if not queue.parent]
-    _divide_level(session, session.total, top, k)
+    session.memo[Division] = Division(k)
+    divide_again(session)
+
+
+def divide_again(session: Session) -> None:
+    """Work out fair shares from what queues ask, deserve and may hold now; nothing without the proportion plugin."""
+    division = session.memo.get(Division)
+    if isinstance(division, Division):
+        top = [queue for queue in session.queues.values() if not queue.parent]
+        _divide_level(session, session.total, top, division.k)
 
 
 def _divide_level(session: Session, total: Amounts, queues: Sequence[QueueState], k: float) -> None:

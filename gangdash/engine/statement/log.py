@@ -46,6 +46,8 @@ class World:
         self.listeners: list[Listener] = []
         self.watchers: list[set[NodeState]] = []
         """See ``NodeState.watchers``; every node of the world shares this list."""
+        self.journal: list[_Entry] | None = None
+        """While it is a list, every operation that stands is noted here, and stays after its statement has ended."""
         self.charges_queues = True
         """False without the proportion plugin: queues are not accounted for then."""
 
@@ -134,7 +136,7 @@ class Statement:
             listener.node_added(task, node)
             listener.released(task, node)
         task.is_virtual = True
-        self._entries.append(_Entry(Kind.EVICT, task, node, *memos, True, True, -1, -1, message))
+        self._note(_Entry(Kind.EVICT, task, node, *memos, True, True, -1, -1, message))
 
     def unevict(self, task: TaskState) -> None:
         """Take back this statement's first eviction of the task that still stands."""
@@ -161,7 +163,7 @@ class Statement:
             listener.node_added(task, node)
             listener.allocated(task, node)
         self._cancelled.add(index)
-        self._entries.append(_Entry(Kind.UNDO, task, node, *memos, was_there, True, 1, index, ""))
+        self._note(_Entry(Kind.UNDO, task, node, *memos, was_there, True, 1, index, ""))
 
     def _place(
         self,
@@ -193,7 +195,7 @@ class Statement:
             listener.allocated(task, node)
         task.is_virtual = True
         removed = was_there and not keeps_charge
-        self._entries.append(_Entry(kind, task, node, *memos, removed, True, 1, -1, ""))
+        self._note(_Entry(kind, task, node, *memos, removed, True, 1, -1, ""))
 
     def pipeline_allocated(self, job: JobState) -> None:
         """Turn every allocation of the gang in this statement into a promise on the same node."""
@@ -213,7 +215,7 @@ class Statement:
             listener.node_removed(task, node)
             listener.released(task, node)
         self._cancelled.add(index)
-        self._entries.append(_Entry(Kind.UNDO, task, node, *memos, True, False, -1, index, ""))
+        self._note(_Entry(Kind.UNDO, task, node, *memos, True, False, -1, index, ""))
 
     # Ends
 
@@ -222,8 +224,18 @@ class Statement:
 
     def rollback(self, checkpoint: Checkpoint) -> None:
         """Take back everything since the checkpoint; the state is exactly what it was then."""
+        journal = self.world.journal
         while len(self._entries) > checkpoint:
-            self._revert(self._entries.pop())
+            entry = self._entries.pop()
+            if journal is not None and journal.pop() is not entry:
+                raise LookupError(f"an operation on {entry.task.key} is taken back out of turn")
+            self._revert(entry)
+
+    def rewind(self) -> None:
+        """Take back everything in the world's journal, of ended statements too; the world is as when it began."""
+        journal = self.world.journal
+        while journal:
+            self._revert(journal.pop())
 
     def discard(self) -> None:
         self.rollback(0)
@@ -256,6 +268,11 @@ class Statement:
         ]
 
     # Bookkeeping
+
+    def _note(self, entry: _Entry) -> None:
+        self._entries.append(entry)
+        if self.world.journal is not None:
+            self.world.journal.append(entry)
 
     def _save(self, task: TaskState, node: NodeState) -> tuple[TaskMemo, NodeMemo, tuple[QueueMemo, ...]]:
         queue = self.world.queues.get(_job(task).queue)
