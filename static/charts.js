@@ -18,6 +18,7 @@
   const fixed = {
     total: () => {},
     capacity: (trace) => { trace.marker.color = token("cap-np"); },
+    barred: (trace) => { trace.marker.pattern.fgcolor = token("cap-pre"); },
     outline: (trace) => { trace.marker.line.color = token("line-3"); },
     short: (trace) => { trace.marker.pattern.fgcolor = token("nofit-f"); },
   };

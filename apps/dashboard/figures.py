@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from html import escape
 from typing import Any
 
@@ -35,8 +35,10 @@ LABEL_GAP = 18
 """Least distance in pixels between two labels at the edge of a stack."""
 DOMAINS_DRAWN = 12
 BAR_HEIGHT = 24
+BARRED = {"shape": ".", "size": 5, "solidity": 0.4, "fillmode": "overlay"}
 TOTAL = "All waiting GPUs"
 NAME_MAX = 30
+SECONDS_BELOW = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,16 @@ class EdgeLabel:
 
 @dataclass(frozen=True, slots=True)
 class DomainRow:
-    """One place that could hold the gang; ``gpus`` is what it has when nobody is in it."""
+    """One place that could hold the gang; ``gpus`` is what it has when nobody is in it.
+
+    ``barred`` are free GPUs that this gang may not use, beside those in ``free``.
+    """
 
     name: str
     free: float
     gpus: float
     is_subject: bool = False
+    barred: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +189,18 @@ def domain_figure(rows: Sequence[DomainRow], *, need: float, theme: Theme = "lig
     )
     figure.add_trace(
         go.Bar(
+            x=[row.barred for row in drawn],
+            base=[row.free for row in drawn],
+            y=names,
+            orientation="h",
+            name="Free, not for it",
+            marker={"color": "rgba(0,0,0,0)", "pattern": {**BARRED, "fgcolor": palette.capacity}},
+            hovertemplate="%{x:,} free, not for it",
+            meta={"token": "barred"},
+        )
+    )
+    figure.add_trace(
+        go.Bar(
             x=[max(0.0, need - row.free) for row in drawn],
             base=[row.free for row in drawn],
             y=names,
@@ -236,7 +254,7 @@ def reason_figure(rows: Sequence[ReasonRow], *, now: datetime, theme: Theme = "l
         hovermode="closest",
         height=60 + 34 * max(len(lanes), 1),
         margin={"l": 80, "r": 8, "t": 8, "b": 32},
-        xaxis={"type": "date", "tickformat": "%H:%M\n%d %b", "nticks": 8},
+        xaxis={"type": "date", "tickformat": _tick_format(rows, now), "nticks": 8},
         yaxis={
             "type": "category",
             "categoryorder": "array",
@@ -295,6 +313,12 @@ def _edge(series: WaitingSeries, verdict: str, tops: Sequence[float], theme: The
         hoverinfo="skip",
         meta={"token": family_of(verdict), "edge": True},
     )
+
+
+def _tick_format(rows: Sequence[ReasonRow], now: datetime) -> str:
+    """Return seconds for what is minutes old, else a moment of the day with its date."""
+    oldest = min((row.opened for row in rows), default=now)
+    return "%H:%M:%S" if now - oldest < SECONDS_BELOW else "%H:%M\n%d %b"
 
 
 def _lane(rows: Sequence[ReasonRow], verdict: str, now: datetime, theme: Theme) -> go.Bar:

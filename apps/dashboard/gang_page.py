@@ -17,10 +17,11 @@ from apps.accounts.scope import Scope
 from apps.dashboard import marks, nodesets, numbers
 from apps.dashboard.constraints import Shortfall, shortfall
 from apps.dashboard.figures import DomainRow, ReasonRow
+from apps.dashboard.names import short_path
 from apps.diagnosis.models import ReasonTimeline
 from apps.inventory.models import Domain
 from apps.workloads.models import Gang, Pod
-from gangdash.engine.identifiers import NodeReason, Unit
+from gangdash.engine.identifiers import ConstraintId, NodeReason, Unit
 from gangdash.reasons.identifiers import MEANINGS
 
 MARKS_MAX = 60
@@ -51,6 +52,10 @@ class Other:
 
     name: str
     url: str
+
+    @property
+    def short(self) -> str:
+        return short_path(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +180,10 @@ def _member_group(name: str, pods: Sequence[Pod]) -> MemberGroup:
     each = {pod.gpus for pod in pods}
     placed = sum(1 for pod in pods if pod.node)
     gated = sum(1 for pod in pods if pod.is_gated)
-    words = numbers.counted(each.pop(), "GPU") + " each" if len(each) == 1 else "different GPUs"
+    words = "different GPUs"
+    if len(each) == 1:
+        amount = each.pop()
+        words = f"{numbers.counted(amount, 'GPU')} each" if amount else "no GPU"
     return MemberGroup(name, len(pods), words, placed, len(pods) - placed, gated)
 
 
@@ -186,12 +194,21 @@ def member_marks(members: Mapping[str, int]) -> list[str]:
     return ["f"] * members["fit"] + ["u"] * members["unfit"] + ["e"] * members["not_evaluated"]
 
 
-def domain_rows(domains: Iterable[Domain], subject: str) -> list[DomainRow]:
-    """Return the bars of the domain chart; the domain that the verdict names is marked."""
+def domain_rows(domains: Iterable[Domain], document: Mapping[str, Any]) -> list[DomainRow]:
+    """Return the bars of the domain chart; the domain that the verdict names is marked.
+
+    What the verdict found free in the best domain bounds every other one: the rest of a domain's free GPUs is on
+    nodes that this gang may not use.
+    """
+    first = document["binding"][0] if document["binding"] else None
+    best = first["have"] if first and first["id"] == ConstraintId.DOMAIN_GPU else None
+    bound = float("inf") if best is None else float(best)
+    subject = str(first["scope"]) if first else ""
     return [
         DomainRow(
             name=domain.path if domain.level else domain.name,
-            free=domain.gpus_free,
+            free=min(domain.gpus_free, bound),
+            barred=max(0.0, domain.gpus_free - bound),
             gpus=domain.gpus,
             is_subject=subject in {domain.name, domain.path},
         )

@@ -91,6 +91,11 @@ def between(start: datetime, end: datetime) -> str:
     return span((end - start) / timedelta(seconds=1))
 
 
+def lasted(start: datetime, end: datetime) -> str:
+    """Write how long something took; what is over in a blink took less than a second, not none."""
+    return f"under 1{THIN}s" if end - start < timedelta(seconds=1) else between(start, end)
+
+
 def clock(moment: datetime, now: datetime) -> str:
     """Write a moment of today as ``08:56:21``, an older one as ``29 Nov 16:12``, another year's with the year."""
     moment = moment.astimezone(UTC)

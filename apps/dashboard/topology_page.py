@@ -14,6 +14,7 @@ from apps.accounts.scope import Scope
 from apps.dashboard import numbers
 from apps.dashboard.gang_page import needed_gpus
 from apps.dashboard.links import gang_url
+from apps.dashboard.names import level_word
 from apps.diagnosis.selectors import explanation_get
 from apps.inventory.choices import NodeState
 from apps.inventory.models import Domain, Node, Topology
@@ -57,7 +58,7 @@ def build(topology: Topology | None, domains: Sequence[Domain], nodes: Sequence[
     if topology is None:
         return Map((), tuple(cell(node) for node in nodes))
     labels = [str(level["label"]) for level in topology.levels]
-    words = [str(level.get("alias") or label) for level, label in zip(topology.levels, labels, strict=True)]
+    words = [str(level.get("alias") or level_word(label)) for level, label in zip(topology.levels, labels, strict=True)]
     places = {domain.path: Place(domain, words[domain.level]) for domain in domains if domain.level < len(words)}
     for place in places.values():
         parent = places.get(place.domain.parent_path)
@@ -91,7 +92,9 @@ def cell(node: Node) -> NodeCell:
         NodeState(node.state), ""
     )
     icon = {"cord": "node", "down": "x"}.get(css, "")
-    words = str(NodeState(node.state).label).lower() if css else f"{numbers.number(node.gpus_free)} free"
+    words = f"{numbers.number(node.gpus_free)} free" if node.gpus else "no GPU"
+    if css:
+        words = str(NodeState(node.state).label).lower()
     whole = [round(amount) for amount in (node.gpus_used, node.gpus_free, node.gpus_lost)]
     squares = ["np"] * whole[0] + ["fr"] * whole[1] + ["lost"] * whole[2]
     full = "full" if not css and node.gpus_free == 0 else ""
@@ -132,6 +135,6 @@ def levels_of(domains: Sequence[Domain], topology: Topology, need: float, requir
         now = sum(domain.gpus_free >= need for domain in here)
         empty = sum(domain.gpus >= need > domain.gpus_free for domain in here)
         names = {str(level["label"]), str(level.get("alias") or "")}
-        word = str(level.get("alias") or level["label"])
+        word = str(level.get("alias") or level_word(str(level["label"])))
         found.append(Level(word, now, empty, len(here) - now - empty, required in names if required else False))
     return found

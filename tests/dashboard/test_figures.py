@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from apps.dashboard import figures
+from apps.dashboard import figures, gang_page
 from apps.dashboard.chart_style import PALETTES, Theme
 from apps.dashboard.figures import DomainRow, ReasonRow
 from apps.dashboard.marks import VERDICTS
 from apps.diagnosis.selectors import WaitingSeries
+from apps.inventory.models import Domain
 
 START = datetime(2026, 11, 30, 3, tzinfo=UTC)
 
@@ -79,12 +80,27 @@ def test_many_labels_stay_inside_the_plot() -> None:
 def test_domain_bars_equal_the_rows_and_the_hatch_is_what_is_missing() -> None:
     rows = [DomainRow("rack-a2", 16, 36), DomainRow("rack-a1", 36, 72, is_subject=True), DomainRow("rack-b1", 60, 104)]
     figure = figures.domain_figure(rows, need=48)
-    outline, free, short = figure.data
+    outline, free, _barred, short = figure.data
     assert list(free.y) == ["rack-b1", "rack-a1", "rack-a2"]
     assert list(free.x) == [60, 36, 16]
     assert list(outline.x) == [104, 72, 36]
     assert [base + missing for base, missing in zip(short.base, short.x, strict=True)] == [60, 48, 48]
     assert [note.text for note in figure.layout.annotations if note.name == "need"] == ["<b>48 needed</b>"]
+
+
+def test_no_solid_bar_reaches_further_than_the_verdict_found() -> None:
+    domains = [Domain(name="a3", path="a3", gpus_free=48, gpus=48), Domain(name="a2", path="a2", gpus_free=24, gpus=64)]
+    entry = {"id": "domain.gpu", "scope": "a3", "need": 40, "have": 32, "unit": "gpu", "source": "Topology/t"}
+    rows = gang_page.domain_rows(domains, {"binding": [entry]})
+    assert [(row.name, row.free, row.barred, row.is_subject) for row in rows] == [
+        ("a3", 32, 16, True),
+        ("a2", 24, 0, False),
+    ]
+    barred = figures.domain_figure(rows, need=40).data[2]
+    assert list(barred.base) == [32, 24]
+    assert list(barred.x) == [16, 0]
+    unbounded = gang_page.domain_rows(domains, {"binding": [{**entry, "id": "queue.limit.gpu"}]})
+    assert [row.free for row in unbounded] == [48, 24]
 
 
 def test_the_domain_that_the_verdict_names_is_drawn_even_when_it_is_not_among_the_freest() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apps.dashboard import numbers
+from apps.dashboard import names, numbers
 from apps.dashboard.nodesets import fold
 
 
@@ -61,3 +61,25 @@ def test_node_names_fold_to_what_can_be_read_back() -> None:
     assert fold(["a-1", "a-01"]) == "a-1, a-01"
     assert fold(["gpu", "b-7"]) == "gpu, b-7"
     assert fold([]) == ""
+
+
+def test_names_made_by_controllers_are_shortened_and_others_are_not() -> None:
+    made = "pg-rlhf-judge-p8z4-f223ddd8-fe19-4716-8b1f-0d2c7be8a1f4"
+    assert names.short_name(made) == "rlhf-judge-p8z4"
+    assert names.short_path(f"PodGroup/nlp/{made}") == "PodGroup/nlp/rlhf-judge-p8z4"
+    assert names.short_name("pg-trainer") == "pg-trainer"
+    assert names.level_word("topology.example.com/rack") == "rack"
+    assert names.level_word("rack") == "rack"
+
+
+@pytest.mark.parametrize(
+    "found, text", [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c", "d", "e"], "a, b, c and 2 more")]
+)
+def test_lists_end_before_they_bore(found: list[str], text: str) -> None:
+    assert names.listed(found) == text
+
+
+def test_what_is_over_in_a_blink_took_some_time() -> None:
+    start = datetime(2026, 11, 30, tzinfo=UTC)
+    assert numbers.lasted(start, start + timedelta(milliseconds=300)).replace("\u00a0", " ") == "under 1 s"
+    assert numbers.lasted(start, start + timedelta(seconds=2)).replace("\u00a0", " ") == "2 s"

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -18,6 +19,14 @@ from tests.dashboard.world import World
 
 def rows_of(content: bytes) -> list[str]:
     return [name for name in Page(content).ids if name.startswith("g-")]
+
+
+def figure_of(content: bytes) -> dict[str, Any]:
+    """Return the figure that the page carries for its script."""
+    text = content.decode()
+    text = text[text.index('id="figure-waiting"') :]
+    figure: dict[str, Any] = json.loads(text[text.index(">") + 1 : text.index("</script>")])
+    return figure
 
 
 def test_headline_has_the_numbers(world: World, as_alice: Client) -> None:
@@ -131,12 +140,19 @@ def test_the_page_tells_the_tag_that_its_fragment_would(world: World, as_alice: 
 
 
 def test_chart_and_its_table_say_the_same(world: World, as_alice: Client) -> None:
-    content = as_alice.get("/").content.decode()
-    text = content[content.index('id="figure-waiting"') :]
-    figure = json.loads(text[text.index(">") + 1 : text.index("</script>")])
-    total = next(trace for trace in figure["data"] if trace["name"] == "All waiting GPUs")
+    content = as_alice.get("/").content
+    total = next(trace for trace in figure_of(content)["data"] if trace["name"] == "All waiting GPUs")
     assert total["y"][-1] == 174
-    assert "Now 174: Will start 4" in content
+    assert "Now 174: Will start 4" in content.decode()
+
+
+def test_the_chart_begins_with_the_first_reading(world: World, as_alice: Client) -> None:
+    Cluster.objects.update(added_at=world.now - timedelta(hours=2))
+    first = figure_of(as_alice.get("/").content)["data"][0]["x"][0]
+    assert first.startswith(f"{world.now - timedelta(hours=2):%Y-%m-%dT%H:%M}")
+    assert "not read" not in json.dumps(figure_of(as_alice.get("/").content))
+    Cluster.objects.update(added_at=world.now - timedelta(minutes=2))
+    assert "not read" in json.dumps(figure_of(as_alice.get("/").content))
 
 
 def test_changes_say_what_it_was_before(world: World, as_alice: Client) -> None:

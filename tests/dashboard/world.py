@@ -105,6 +105,7 @@ class World:
             diagnosed_digest=DIGEST,
             engine=__version__,
         )
+        Cluster.objects.filter(pk=self.cluster.pk).update(added_at=self.now - timedelta(days=30))
         self.snapshot = Snapshot.objects.create(
             cluster=self.cluster,
             as_of=self.as_of,

@@ -10,7 +10,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.dashboard import marks, numbers
+from apps.dashboard import marks, names, numbers
 from apps.diagnosis.models import ReasonTimeline
 from apps.workloads.models import Gang
 from apps.workloads.veil import Veil
@@ -22,6 +22,9 @@ register.filter("amount", numbers.amount)
 register.filter("iso", numbers.iso)
 register.filter("full_clock", numbers.full_clock)
 register.filter("parsed", numbers.parse_time)
+register.filter("short_name", names.short_name)
+register.filter("level_word", names.level_word)
+register.filter("listed", names.listed)
 
 
 @register.filter
@@ -151,7 +154,7 @@ def waited(value: datetime | None, now: datetime) -> SafeString:
 
 @register.simple_tag
 def lasted(start: datetime, end: datetime) -> str:
-    return numbers.between(start, end)
+    return numbers.lasted(start, end)
 
 
 @register.simple_tag

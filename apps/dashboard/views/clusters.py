@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from apps.clusters.models import Cluster
 from apps.clusters.selectors import cluster_get, freshness_list, kind_list, poll_run_list
-from apps.dashboard.freshness import WORDS
+from apps.dashboard.freshness import WORDS, is_absent
 from apps.dashboard.rbac import missing_rules
 from apps.dashboard.shell import page, scope_for
 from apps.diagnosis.selectors import snapshot_newest
@@ -35,7 +35,8 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "cluster": found,
         "kinds": sorted(kinds, key=lambda kind: (kind.is_read, kind.kind)),
-        "not_read": [kind for kind in kinds if not kind.is_read],
+        "not_read": [kind for kind in kinds if not kind.is_read and not is_absent(kind)],
+        "absent": [kind for kind in kinds if not kind.is_read and is_absent(kind)],
         "rules": missing_rules(kind.kind for kind in kinds if not kind.is_read and kind.reason.startswith("403")),
         "polls": poll_run_list(cluster=found)[:POLLS_SHOWN],
         "snapshot": snapshot_newest(cluster_id=found.pk),

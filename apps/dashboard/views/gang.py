@@ -21,6 +21,7 @@ from apps.dashboard import gang_page, numbers, stages
 from apps.dashboard.figures import DomainRow, domain_figure, figure_json, reason_figure
 from apps.dashboard.links import absolute, gang_url
 from apps.dashboard.marks import STALE, reason_of
+from apps.dashboard.names import level_word
 from apps.dashboard.shell import etag_of, fragment, page, scope_for
 from apps.diagnosis.models import ExplanationRecord
 from apps.diagnosis.selectors import document_text, explanation_at, explanation_get, timeline_list
@@ -95,7 +96,7 @@ def gang_context(request: HttpRequest, ask: Ask) -> dict[str, Any]:
 def document_context(request: HttpRequest, ask: Ask, record: ExplanationRecord) -> dict[str, Any]:
     gang, document = ask.gang, json.loads(document_text(record=record, scope=ask.scope))
     need = gang_page.needed_gpus(document, gang)
-    level_word, rows = domains_of(ask, document)
+    level, rows = domains_of(ask, document)
     return {
         "document": document,
         "panels": gang_page.panels(document, cluster=gang.cluster.name, scope=ask.scope),
@@ -111,7 +112,8 @@ def document_context(request: HttpRequest, ask: Ask, record: ExplanationRecord) 
         "explanation_url": with_moment(gang_url(gang, name="gang-explanation"), ask.at),
         "curl": explanation_curl(request, gang),
         "need": need,
-        "level_word": level_word,
+        "level": level,
+        "is_barred": any(row.barred for row in rows),
         "domains": sorted(rows, key=lambda row: (-row.free, -row.gpus, row.name)),
         "domain_figure": figure_json(domain_figure(rows, need=need)) if rows and need else None,
     }
@@ -125,13 +127,12 @@ def domains_of(ask: Ask, document: dict[str, Any]) -> tuple[str, list[DomainRow]
     if topology is None or not topology.levels:
         return "", []
     labels = [str(level["label"]) for level in topology.levels]
-    words = [str(level.get("alias") or level["label"]) for level in topology.levels]
+    words = [str(level.get("alias") or level_word(str(level["label"]))) for level in topology.levels]
     named = [at for at in range(len(labels)) if gang.required_level in {labels[at], words[at]}]
     at = named[0] if named else 0
     label = labels[at]
     domains = domain_list(scope=ask.scope, cluster=cluster, topology=topology.name, label=label)
-    subject = str(document["binding"][0]["scope"]) if document["binding"] else ""
-    return words[at], gang_page.domain_rows(domains, subject)
+    return words[at], gang_page.domain_rows(domains, document)
 
 
 def with_moment(url: str, at: datetime | None) -> str:

@@ -33,6 +33,7 @@ from apps.workloads.veil import Veil, veil_for
 
 CHANGES_SHOWN = 8
 CHANGES_SPAN = timedelta(hours=1)
+CHART_LEAST = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +131,7 @@ def curl(request: HttpRequest, view: filters.ListView) -> str:
 
 def chart_context(ask: Ask, gpus: GpuTotals) -> dict[str, Any]:
     """Return the chart of waiting GPUs with its edge labels and its table; two or three queries."""
-    since = ask.now - timedelta(hours=ask.view.hours)
-    series = waiting_series(scope=ask.scope, since=since, until=ask.now, cluster=ask.view.cluster)
+    series = chart_series(ask)
     figure = waiting_figure(series, cluster_gpus=gpus.total)
     labels = edge_labels(series, gpus.total)
     return {
@@ -148,6 +148,15 @@ def chart_context(ask: Ask, gpus: GpuTotals) -> dict[str, Any]:
         "view": ask.view,
         "etag_chart": chart_etag(ask),
     }
+
+
+def chart_series(ask: Ask) -> WaitingSeries:
+    """Return the series of the range; where the first reading is later, it begins there or is marked as not read."""
+    since = ask.now - timedelta(hours=ask.view.hours)
+    first = min((row.cluster.added_at for row in ask.fresh), default=since)
+    begins = min(max(since, first), ask.now - CHART_LEAST)
+    series = waiting_series(scope=ask.scope, since=begins, until=ask.now, cluster=ask.view.cluster)
+    return replace(series, gaps=((begins, first), *series.gaps)) if first > begins else series
 
 
 def chart_etag(ask: Ask) -> str:
