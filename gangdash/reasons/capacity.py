@@ -22,6 +22,7 @@ REASONS = (
         who=Who.WAIT,
         sentence="Fits now: {pods:pod|pods} of {each} on {where:list}; the scheduler binds in its next cycle.",
         forms={
+            "binding": "{pods:pod is|pods are} assigned to {where:list}; the binder is binding {pods:~it|them}.",
             "status_differs": (
                 "Fits now: the pods of queue {queue} use {used}, {need} more stay within {allowed:bare}; only its "
                 "status says {reported:bare}."

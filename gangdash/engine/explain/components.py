@@ -7,6 +7,7 @@ from typing import Any
 
 from gangdash.engine.explain.context import Context
 from gangdash.engine.explain.owners import number
+from gangdash.engine.model.config import Shard
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Pod
 
@@ -101,13 +102,23 @@ def component_behind(context: Context, namespace: str, service: str) -> Componen
     return None
 
 
-def scheduler_deployments(context: Context) -> list[Component]:
-    """Return the Deployments that run KAI's scheduler, by the image or the name."""
-    return [
-        component(context, deployment)
-        for deployment in context.objects("Deployment")
-        if _runs(deployment, "scheduler") and "kai" in _image_or_name(deployment)
-    ]
+def scheduler_of(context: Context, shard: Shard) -> Component | None:
+    """Return the Deployment that runs a shard's scheduler: by its partition argument, else by the shard's name."""
+    found = [d for d in context.objects("Deployment") if _runs(d, "scheduler") and "kai" in _image_or_name(d)]
+    value = shard.config.params.node_pool_label_value
+    own = [d for d in found if _partition(d) == value] if len(found) > 1 or value else found
+    chosen = next((d for d in own if d.meta.name.endswith(f"-{shard.name}")), own[0] if own else None)
+    return component(context, chosen) if chosen is not None else None
+
+
+def _partition(deployment: ObservedObject) -> str:
+    """Return the node pool that a scheduler's arguments name; empty for the default one."""
+    for container in deployment.facts.get("spec.template.spec.containers") or ():
+        for argument in container.get("args") or ():
+            name, _, value = str(argument).lstrip("-").partition("=")
+            if name == "partition-label-value":
+                return value
+    return ""
 
 
 def binder(context: Context) -> Component | None:

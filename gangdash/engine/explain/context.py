@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.config import SchedulerParams, Shard
@@ -24,6 +25,9 @@ from gangdash.engine.plugins import open_session
 from gangdash.engine.session import Session
 from gangdash.engine.session.build import GROUP_ANNOTATION, in_pool
 
+if TYPE_CHECKING:
+    from gangdash.engine.explain.gang import Gang
+
 Key = tuple[str, str, str]
 """Kind, namespace, name."""
 
@@ -36,6 +40,8 @@ class Context:
         self.as_of = snapshot.as_of
         cycles = list(cycles)
         self._sessions: dict[str, Session] = {}
+        self.gangs: tuple[Gang, ...] = ()
+        """Every PodGroup as a gang, filled by ``gang.gangs_of`` on first use."""
         self.results: Mapping[tuple[str, str], GangResult] = {
             (gang.namespace, gang.name): gang for cycle in cycles for gang in cycle.gangs
         }

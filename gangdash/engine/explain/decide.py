@@ -56,6 +56,9 @@ def _waiting(gang: Gang) -> Iterator[Finding]:
     yield from evicted.evicted(gang)
     if gang.binding:
         yield from binding.bind_trouble(gang)
+        if not gang.pending:
+            yield placeable.under_way(gang)
+            return
     room = capacity.room_of(gang)
     if placeable.placed_by_replay(gang) and not capacity.is_split(gang, room):
         yield from placeable.placeable(gang)

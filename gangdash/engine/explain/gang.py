@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -315,7 +314,9 @@ def _needed(group: SubGroupSet) -> int:
     return sum(parts[: group.minimum])
 
 
-def gangs_of(context: Context) -> Iterator[Gang]:
-    """Yield every PodGroup of the snapshot as a gang, in the order of namespace and name."""
-    for podgroup in sorted(context.snapshot.podgroups, key=lambda group: group.key):
-        yield Gang(context, podgroup)
+def gangs_of(context: Context) -> tuple[Gang, ...]:
+    """Return every PodGroup of the snapshot as a gang, in the order of namespace and name."""
+    if not context.gangs:
+        podgroups = sorted(context.snapshot.podgroups, key=lambda group: group.key)
+        context.gangs = tuple(Gang(context, podgroup) for podgroup in podgroups)
+    return context.gangs

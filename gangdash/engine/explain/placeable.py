@@ -18,8 +18,11 @@ from gangdash.engine.explain.queues import RESOURCES, chain, used_by
 from gangdash.engine.explain.words import condition_of
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.cycle import GangOutcome, GangResult, PodOutcome
+from gangdash.engine.model.meta import Meta
+from gangdash.engine.model.observed import Event
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.model.resources import GPU_NAMES
+from gangdash.engine.session.build import in_pool
 from gangdash.engine.verdict import (
     Amount,
     Certainty,
@@ -58,6 +61,18 @@ def placeable(gang: Gang) -> Iterator[Finding]:
         yield will_start
         return
     yield _stuck(gang, result, will_start)
+
+
+def under_way(gang: Gang) -> Finding:
+    """Return that the scheduler has assigned every waiting pod and the binder is at work."""
+    nodes = {request.node for pod in gang.binding if (request := gang.bind_request(pod)) is not None}
+    return Finding(
+        ReasonCode.FITS_NOW,
+        form="binding",
+        facts={"pods": len(gang.binding), "where": tuple(sorted(nodes))},
+        waiting=Waiting(helps="yes", on=first(f"BindRequest/{pod.key}" for pod in gang.binding)),
+        fixes=(Fix(FixKind.WAIT_FOR, {"object": "binder"}, {"what": "the binder to bind its pods"}, who=Who.WAIT),),
+    )
 
 
 # It will start
@@ -272,10 +287,33 @@ def placeable_since(gang: Gang) -> float:
         condition.since or 0.0
         for node in gang.context.snapshot.nodes
         for condition in node.conditions
-        if condition.type == "Ready" and condition.status == "True"
+        if condition.type == "Ready" and condition.status == "True" and _is_ours(gang, node.meta)
     )
-    moments.extend(last_seen(event) for event in gang.context.snapshot.events if event.reason in _ENDINGS)
+    moments.extend(
+        last_seen(event)
+        for event in gang.context.snapshot.events
+        if event.reason in _ENDINGS and _concerns_us(gang, event)
+    )
     return max(moments)
+
+
+def _is_ours(gang: Gang, meta: Meta) -> bool:
+    """Whether an object belongs to the gang's shard."""
+    return in_pool(meta, gang.params)
+
+
+def _concerns_us(gang: Gang, event: Event) -> bool:
+    """Whether an event is about the gang's shard; one about an object that is gone may be."""
+    context = gang.context
+    if event.kind == "Node":
+        node = context.nodes.get(event.name)
+        return node is None or _is_ours(gang, node.meta)
+    if event.kind == "PodGroup":
+        podgroup = context.podgroups.get((event.namespace, event.name))
+        return podgroup is None or _is_ours(gang, podgroup.meta)
+    pod = context.pods.get((event.namespace, event.name))
+    node = context.nodes.get(pod.node_name) if pod is not None else None
+    return node is None or _is_ours(gang, node.meta)
 
 
 def _had_time(gang: Gang) -> bool:
@@ -312,21 +350,26 @@ def _is_silent(gang: Gang) -> bool:
     if not (context.snapshot.was_read("Event") and context.snapshot.was_read("Deployment")):
         return False
     since = placeable_since(gang)
-    if any(event.source in _SCHEDULERS and last_seen(event) > since for event in context.snapshot.events):
+    groups = [group for group in context.snapshot.podgroups if _is_ours(gang, group.meta)]
+    if any((c.since or 0.0) > since for group in groups for c in group.scheduling_conditions):
         return False
-    if any((request.meta.created or 0.0) > since for request in context.snapshot.bind_requests):
+    members = {pod.key for group in groups for pod in context.members(group)}
+    if any(
+        (request.meta.created or 0.0) > since and f"{request.meta.namespace}/{request.pod_name}" in members
+        for request in context.snapshot.bind_requests
+    ):
         return False
+    named_ = members | {group.key for group in groups}
     return not any(
-        (c.since or 0.0) > since for group in context.snapshot.podgroups for c in group.scheduling_conditions
+        event.source in _SCHEDULERS and last_seen(event) > since and f"{event.namespace}/{event.name}" in named_
+        for event in context.snapshot.events
     )
 
 
 def _stuck(gang: Gang, result: GangResult, will_start: Finding) -> Finding:
-    down = next(
-        (part for part in components.scheduler_deployments(gang.context) if part.wanted and not part.ready), None
-    )
-    if down is not None:
-        return _scheduler_down(down)
+    part = _scheduler(gang)
+    if part is not None and not part.is_ready:
+        return _scheduler_down(part)
     since = gang.as_of - placeable_since(gang)
     facts: dict[str, FactValue] = {
         **will_start.facts,
@@ -369,16 +412,18 @@ def _waiting_gangs(gang: Gang) -> int:
     )
 
 
+def _scheduler(gang: Gang) -> components.Component | None:
+    return components.scheduler_of(gang.context, gang.shard) if gang.shard is not None else None
+
+
 def _stuck_fixes(gang: Gang) -> tuple[Fix, ...]:
-    parts = components.scheduler_deployments(gang.context)
-    name = f"Deployment {parts[0].name}" if parts else gang.params.scheduler_name
-    ref = parts[0].ref if parts else gang.params.scheduler_name
+    part = _scheduler(gang)
+    name = f"Deployment {part.name}" if part is not None else gang.params.scheduler_name
+    ref = part.ref if part is not None else gang.params.scheduler_name
     fixes = [Fix(FixKind.RESTART_COMPONENT, {"object": ref}, {"component": name}, who=Who.PLATFORM)]
-    version = parts[0].version if parts else ""
-    if version:
-        fixes.append(
-            Fix(FixKind.UPGRADE, {"object": ref}, {"component": name, "version": version}, who=Who.PLATFORM, cost=2)
-        )
+    if part is not None and part.version:
+        upgrade = {"component": name, "version": part.version}
+        fixes.append(Fix(FixKind.UPGRADE, {"object": ref}, upgrade, who=Who.PLATFORM, cost=2))
     return tuple(fixes)
 
 
