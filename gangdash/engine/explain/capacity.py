@@ -24,9 +24,8 @@ def room_of(gang: Gang) -> Room | None:
     job = gang.job
     if job is None or gang.shard is None:
         return None
-    session = gang.context.session(gang.shard)
-    tasks = next_tasks(session, job, real=True)
-    return Room(session, job, tasks) if tasks else None
+    tasks = next_tasks(gang.context.session(gang.shard), job, real=True)
+    return Room(gang.context.stock(gang.shard), job, tasks) if tasks else None
 
 
 def is_split(gang: Gang, room: Room | None) -> bool:

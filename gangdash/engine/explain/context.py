@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gangdash.engine.explain.stock import Stock
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.config import SchedulerParams, Shard
 from gangdash.engine.model.cycle import CycleResult, GangResult, QueueUse
@@ -40,6 +41,7 @@ class Context:
         self.as_of = snapshot.as_of
         cycles = list(cycles)
         self._sessions: dict[str, Session] = {}
+        self._stocks: dict[str, Stock] = {}
         self.gangs: tuple[Gang, ...] = ()
         """Every PodGroup as a gang, filled by ``gang.gangs_of`` on first use."""
         self.results: Mapping[tuple[str, str], GangResult] = {
@@ -89,6 +91,11 @@ class Context:
     def bind_requests(self) -> Mapping[tuple[str, str], BindRequest]:
         """By namespace and pod."""
         return {(request.meta.namespace, request.pod_name): request for request in self.snapshot.bind_requests}
+
+    @cached_property
+    def node_of(self) -> Mapping[str, str]:
+        """The node that each pod is bound to, by the pod's key."""
+        return {pod.key: pod.node_name for pod in self.snapshot.pods if pod.node_name}
 
     # Members
 
@@ -144,6 +151,13 @@ class Context:
         found = self._sessions.get(shard.name)
         if found is None:
             found = self._sessions[shard.name] = open_session(self.snapshot, shard)
+        return found
+
+    def stock(self, shard: Shard) -> Stock:
+        """Return what the gangs of a shard ask about its nodes."""
+        found = self._stocks.get(shard.name)
+        if found is None:
+            found = self._stocks[shard.name] = Stock(self.session(shard))
         return found
 
     @cached_property

@@ -257,8 +257,7 @@ def _victims(gang: Gang, result: GangResult) -> list[tuple[str, PodOutcome, int]
             pods = [pod for pod in other.pods if pod.outcome is outcome and pod.action == result.action]
             if not pods:
                 continue
-            bound = {pod.key: pod.node_name for pod in gang.context.snapshot.pods if pod.node_name}
-            here = [pod for pod in pods if bound.get(f"{pod.namespace}/{pod.name}") in nodes]
+            here = [pod for pod in pods if gang.context.node_of.get(f"{pod.namespace}/{pod.name}") in nodes]
             far.append((f"{other.namespace}/{other.name}", outcome, len(pods)))
             if here:
                 near.append((f"{other.namespace}/{other.name}", outcome, len(here)))

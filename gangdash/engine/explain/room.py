@@ -16,14 +16,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from gangdash.engine.exact import PodClass, Vector, alone, place
-from gangdash.engine.explain.devices import missing_gpus
-from gangdash.engine.explain.numa import Zones, strict_zones
-from gangdash.engine.explain.refusal import refusals
+from gangdash.engine.explain.numa import Zones
+from gangdash.engine.explain.stock import Stock
 from gangdash.engine.identifiers import NodeReason
 from gangdash.engine.model.podgroup import TopologyConstraint
 from gangdash.engine.model.topology import Topology
 from gangdash.engine.rules.matching import selector_matches
-from gangdash.engine.session import GPU, JobState, NodeState, PodSet, Session, Status, SubGroupSet, TaskState
+from gangdash.engine.session import GPU, JobState, NodeState, PodSet, SubGroupSet, TaskState
 from gangdash.engine.statement.status import ACTIVE_ALLOCATED
 
 STATE_REASONS = (
@@ -60,6 +59,7 @@ class Lift(NamedTuple):
     what: str = ""
 
 
+_REASON_LIFTS = {reason: Lift("reason", reason.value) for reason in NodeReason}
 DOMAIN = Lift("domain")
 EVICTABLE = Lift("evictable")
 """What gangs hold that some queue rule could let the scheduler evict for this one."""
@@ -70,7 +70,7 @@ NOTHING: Lifts = frozenset()
 
 
 def reason_lift(reason: NodeReason) -> Lift:
-    return Lift("reason", reason.value)
+    return _REASON_LIFTS[reason]
 
 
 @dataclass(slots=True)
@@ -102,7 +102,9 @@ class Domain:
 class Room:
     """The room for one step of one gang in the session as it opened."""
 
-    def __init__(self, session: Session, job: JobState, tasks: Sequence[TaskState]) -> None:
+    def __init__(self, stock: Stock, job: JobState, tasks: Sequence[TaskState]) -> None:
+        session = stock.session
+        self.stock = stock
         self.session = session
         self.job = job
         self.tasks = list(tasks)
@@ -111,23 +113,18 @@ class Room:
         self.placement: tuple[str, ...] = ()
         """The nodes of the last placement found."""
         self._known: dict[Lifts, bool | None] = {}
+        self._supplies: dict[Lifts, dict[int, list[float]]] = {}
 
     # What the nodes say
 
     @cached_property
     def reasons(self) -> list[list[frozenset[NodeReason]]]:
         """``reasons[class][node]``: why the node refuses the class, amounts aside."""
-        return [[self._reasons(item, node) for node in self.nodes] for item in self.classes]
+        return [self.stock.row(self.job, item.task) for item in self.classes]
 
-    def _reasons(self, item: Class, node: NodeState) -> frozenset[NodeReason]:
-        found = refusals(self.session, self.job, item.task, node)
-        zones = self.zones.get(node.name)
-        split = zones is not None and zones.best < item.task.request[GPU] <= zones.total
-        return found | {NodeReason.NUMA} if split else found
-
-    @cached_property
+    @property
     def zones(self) -> dict[str, Zones]:
-        return strict_zones(self.session.snapshot, self.session.shard)
+        return self.stock.zones
 
     @cached_property
     def present(self) -> frozenset[NodeReason]:
@@ -139,13 +136,11 @@ class Room:
     def lost(self, node: NodeState) -> dict[NodeReason, float]:
         """Return the GPUs that the node's devices or terminating pods keep away, by reason."""
         found: dict[NodeReason, float] = {}
-        missing = missing_gpus(node.node)
+        missing, stuck = self.stock.missing[node.index], self.stock.stuck[node.index]
         if missing is not None:
             found[missing[0]] = missing[1]
-        if any(placed.status is Status.STUCK_IN_RELEASING for placed in node.placed.values()):
-            found[NodeReason.TERMINATING] = sum(
-                placed.charge[GPU] for placed in node.placed.values() if placed.status is Status.STUCK_IN_RELEASING
-            )
+        if stuck is not None:
+            found[NodeReason.TERMINATING] = stuck[GPU]
         return found
 
     @cached_property
@@ -158,21 +153,29 @@ class Room:
         return self.session.layout.names[slot]
 
     def supply(self, node: NodeState, lifts: Lifts) -> list[float]:
-        """Return what the node can give, releases under way included, with lifts applied."""
+        """Return what the node can give, releases under way included, with lifts applied. Callers do not change it."""
+        known = self._supplies.setdefault(lifts, {})
+        if node.index not in known:
+            known[node.index] = self._supply(node, lifts)
+        return known[node.index]
+
+    def _supply(self, node: NodeState, lifts: Lifts) -> list[float]:
         supply = [a + b for a, b in zip(node.idle, node.releasing, strict=True)]
-        if reason_lift(NodeReason.TERMINATING) in lifts:
-            for placed in node.placed.values():
-                if placed.status is Status.STUCK_IN_RELEASING:
-                    supply = [a + b for a, b in zip(supply, placed.charge, strict=True)]
+        if not lifts:
+            return supply
+        stuck = self.stock.stuck[node.index]
+        if stuck is not None and reason_lift(NodeReason.TERMINATING) in lifts:
+            supply = [a + b for a, b in zip(supply, stuck, strict=True)]
         if EVICTABLE in lifts or UNPROTECTED in lifts:
             supply = self._without_evictable(node, supply, unprotected=UNPROTECTED in lifts)
-        extra = self._missing_gpus(node, lifts)
+        missing = self.stock.missing[node.index]
+        extra = missing[1] if missing is not None and reason_lift(missing[0]) in lifts else 0.0
         supply[GPU] += extra
-        for slot, name in enumerate(self.session.layout.names):
-            if Lift("size", name) in lifts:
-                supply[slot] = _UNBOUNDED
-            elif Lift("busy", name) in lifts:
-                supply[slot] = node.allocatable[slot] + (extra if slot == GPU else 0.0)
+        for lift in lifts:
+            if lift.kind in {"size", "busy"}:
+                slot = self.session.layout.index[lift.what]
+                has = node.allocatable[slot] + (extra if slot == GPU else 0.0)
+                supply[slot] = _UNBOUNDED if lift.kind == "size" else max(has, supply[slot])
         return supply
 
     def _without_evictable(self, node: NodeState, supply: list[float], *, unprotected: bool) -> list[float]:
@@ -197,11 +200,6 @@ class Room:
         if owner.queue != self.job.queue:
             return owner.is_preemptible or unprotected
         return owner.is_preemptible and (owner.priority < self.job.priority or self.job.is_preemptible)
-
-    @staticmethod
-    def _missing_gpus(node: NodeState, lifts: Lifts) -> float:
-        missing = missing_gpus(node.node)
-        return missing[1] if missing is not None and reason_lift(missing[0]) in lifts else 0.0
 
     def allows(self, index: int, node: NodeState, lifts: Lifts) -> bool:
         """Whether the checks, amounts aside, let the class on the node."""
