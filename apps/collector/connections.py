@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import msgspec
+from django.conf import settings
 
 from apps.clusters.sources import ClusterSource
 from gangdash.kube import kinds
@@ -20,6 +22,8 @@ from gangdash.kube.reading import Reading
 
 KEPT_SECONDS = 600.0
 VERSION_SECONDS = 10.0
+SLOW_POLLS = 10
+"""Kinds that seldom change are asked for once in so many polls."""
 
 Stamp = tuple[int, int, int]
 
@@ -56,12 +60,16 @@ def cluster_read(source: ClusterSource) -> LiveReading:
     try:
         kept = _connection(source)
         requests, received = kept.client.requests, kept.client.received_bytes
-        reading = read_cluster(kept.client, previous=kept.seldom)
+        reading = read_cluster(kept.client, previous=kept.seldom, seldom=SLOW_POLLS * _poll_interval())
     except KubeError:
         forget(source.name)
         raise
     kept.seldom = _seldom(reading)
     return LiveReading(reading, kept.version, kept.client.requests - requests, kept.client.received_bytes - received)
+
+
+def _poll_interval() -> timedelta:
+    return timedelta(seconds=settings.GANGDASH_POLL_SECONDS)
 
 
 def forget(name: str) -> None:

@@ -22,6 +22,7 @@ from apps.collector.connections import LiveReading, cluster_read
 from apps.collector.models import Reading as StoredReading
 from apps.collector.models import ReadingBody
 from apps.collector.packing import Packed, packed
+from apps.collector.rows import FoundRows, found_rows
 from apps.collector.selectors import reading_newest
 from apps.collector.sync import rows_sync
 from gangdash.engine.model.cluster import ClusterSnapshot
@@ -89,10 +90,10 @@ def _fail(run: PollRun, code: str, detail: str, *, reports: list[KindStatus] | N
 
 
 def _finish(run: PollRun, live: LiveReading, snapshot: ClusterSnapshot) -> None:
-    content = packed(live.reading, snapshot)
-    as_of = live.reading.as_of
+    content, as_of = packed(live.reading, snapshot), live.reading.as_of
+    found = None if reading_is_known(cluster=run.cluster, content=content) else found_rows(snapshot)
     with transaction.atomic():
-        stored = reading_store(cluster=run.cluster, snapshot=snapshot, content=content, as_of=as_of)
+        stored = reading_store(cluster=run.cluster, found=found, content=content, as_of=as_of)
         run.requests, run.received_bytes = live.requests, live.received_bytes
         run.rows_written, run.is_unchanged = stored.rows_written, stored.is_unchanged
         poll_run_finish(
@@ -106,11 +107,17 @@ def _finish(run: PollRun, live: LiveReading, snapshot: ClusterSnapshot) -> None:
     logger.info("poll_done", cluster=run.cluster.name, rows=stored.rows_written, unchanged=stored.is_unchanged)
 
 
-def reading_store(*, cluster: Cluster, snapshot: ClusterSnapshot, content: Packed, as_of: datetime) -> Stored:
-    """Store a reading and bring the rows up to it; one that says nothing new only confirms the one before."""
+def reading_is_known(*, cluster: Cluster, content: Packed) -> bool:
+    """Return whether the newest stored reading has this very content."""
     newest = reading_newest(cluster=cluster)
-    if newest is not None and newest.content_key == content.key:
-        StoredReading.objects.filter(pk=newest.pk).update(confirmed_at=as_of)
+    return newest is not None and newest.content_key == content.key
+
+
+def reading_store(*, cluster: Cluster, found: FoundRows | None, content: Packed, as_of: datetime) -> Stored:
+    """Store a reading and bring the rows up to it; without rows it is the known one, whose time moves on."""
+    if found is None:
+        known = StoredReading.objects.filter(cluster=cluster, content_key=content.key).order_by("-as_of")[:1]
+        StoredReading.objects.filter(pk__in=list(known.values_list("pk", flat=True))).update(confirmed_at=as_of)
         return Stored(rows_written=0, is_unchanged=True)
     # What no analysis has taken yet is overtaken by this one.
     StoredReading.objects.filter(cluster=cluster, claimed_at=None).delete()
@@ -123,7 +130,7 @@ def reading_store(*, cluster: Cluster, snapshot: ClusterSnapshot, content: Packe
         packed_bytes=len(content.content),
     )
     ReadingBody.objects.create(reading=reading, packed=content.content)
-    return Stored(rows_written=rows_sync(cluster=cluster, snapshot=snapshot, now=as_of), is_unchanged=False)
+    return Stored(rows_written=rows_sync(cluster=cluster, found=found, now=as_of), is_unchanged=False)
 
 
 def diagnosis_ask() -> None:

@@ -16,7 +16,6 @@ from apps.clusters.models import Cluster
 from apps.collector import rows
 from apps.inventory.models import Domain, Node, Queue, Topology
 from apps.workloads.models import Gang, Pod
-from gangdash.engine.model.cluster import ClusterSnapshot
 
 BATCH = 500
 PODGROUP = "PodGroup"
@@ -31,34 +30,26 @@ Row = TypeVar("Row", Node, Queue, Topology, Domain, Pod)
 
 
 @transaction.atomic
-def rows_sync(*, cluster: Cluster, snapshot: ClusterSnapshot, now: datetime) -> int:
-    """Write the reading's nodes, queues, topologies, gangs and pods; return how many rows were written."""
-    memory = rows.smallest_gpu_memory(snapshot.nodes)
-    gpus = {pod.meta.uid: rows.pod_gpus(pod, gpu_memory=memory) for pod in snapshot.pods}
+def rows_sync(*, cluster: Cluster, found: rows.FoundRows, now: datetime) -> int:
+    """Write a reading's nodes, queues, topologies, gangs and pods; return how many rows were written."""
     written = 0
-    if snapshot.was_read("Queue"):
-        written += _sync(cluster, Queue, ("name",), rows.queue_rows(snapshot))
-    if snapshot.was_read("Node") and snapshot.was_read("Pod"):
-        written += _sync_places(cluster, snapshot, gpus)
-    if snapshot.was_read("PodGroup"):
-        written += _sync_gangs(cluster, snapshot, gpus, now)
-    if snapshot.was_read("Pod"):
-        written += _sync_pods(cluster, snapshot, gpus)
+    if found.queues is not None:
+        written += _sync(cluster, Queue, ("name",), found.queues)
+    if found.nodes is not None:
+        written += _sync(cluster, Node, ("name",), found.nodes)
+    if found.topologies is not None:
+        written += _sync(cluster, Topology, ("name",), found.topologies)
+    if found.domains is not None:
+        written += _sync(cluster, Domain, ("topology", "path"), found.domains)
+    if found.gangs is not None:
+        written += _sync_gangs(cluster, found.gangs, now)
+    if found.pods is not None:
+        written += _sync_pods(cluster, found.pods, found.members)
     return written
 
 
-def _sync_places(cluster: Cluster, snapshot: ClusterSnapshot, gpus: Mapping[str, float]) -> int:
-    nodes = rows.node_rows(snapshot, rows.gpu_use(snapshot, gpus))
-    written = _sync(cluster, Node, ("name",), nodes)
-    if snapshot.was_read("Topology"):
-        written += _sync(cluster, Topology, ("name",), rows.topology_rows(snapshot))
-        written += _sync(cluster, Domain, ("topology", "path"), rows.domain_rows(snapshot, nodes))
-    return written
-
-
-def _sync_gangs(cluster: Cluster, snapshot: ClusterSnapshot, gpus: Mapping[str, float], now: datetime) -> int:
+def _sync_gangs(cluster: Cluster, found: Mapping[str, Gang], now: datetime) -> int:
     """Write PodGroups as gangs; one that is gone stays and says since when."""
-    found = rows.gang_rows(snapshot, gpus)
     known = {gang.uid: gang for gang in Gang.objects.filter(cluster=cluster, uid__in=list(found))}
     changed = []
     for uid, row in found.items():
@@ -88,11 +79,9 @@ def _gang_after(row: Gang, before: Gang | None, cluster: Cluster, now: datetime)
     return row
 
 
-def _sync_pods(cluster: Cluster, snapshot: ClusterSnapshot, gpus: Mapping[str, float]) -> int:
-    found = rows.pod_rows(snapshot, gpus)
+def _sync_pods(cluster: Cluster, found: Mapping[str, Pod], members: Mapping[str, str]) -> int:
     present = Gang.objects.filter(cluster=cluster, kind=PODGROUP, gone_at=None)
     gangs = {(namespace, name): pk for pk, namespace, name in present.values_list("pk", "namespace", "name")}
-    members = {pod.meta.uid: pod.meta.annotations.get(rows.GROUP_ANNOTATION, "") for pod in snapshot.pods}
     for uid, row in found.items():
         row.gang_id = gangs.get((row.namespace, members[uid]))
         # A pod may be there before its PodGroup, so its gang is part of what can change.

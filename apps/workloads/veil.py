@@ -16,7 +16,7 @@ from apps.workloads.models import Gang, Pod
 
 HIDDEN = "something in another namespace"
 # An optional kind, a namespace, a name; not in the middle of a longer path or of a dotted name.
-_REFERENCE = re.compile(r"(?<![\w./-])(?:[A-Z]\w*/)?([a-z0-9][a-z0-9-]*)/[a-z0-9][a-z0-9.-]*[a-z0-9]")
+_REFERENCE = re.compile(r"(?<![\w./-])(?:[A-Z]\w*/)?([a-z0-9][a-z0-9-]*)/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)

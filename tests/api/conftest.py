@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.clusters.models import Cluster
 from apps.clusters.services import poll_run_finish, poll_run_start
+from apps.collector.rows import found_rows
 from apps.collector.sync import rows_sync
 from apps.diagnosis.models import Snapshot
 from apps.diagnosis.services.recording import results_record
@@ -63,7 +64,7 @@ def _cluster(name: str) -> Cluster:
         for gang, gpus, on in (("big", 8, ""), ("small", 1, ""), ("runs", 4, "n1")):
             found += [facts.podgroup(gang, namespace=team, queue="q" if team == "team-a" else "r")]
             found += [facts.pod(gang, gang, namespace=team, gpus=gpus, on=on)]
-    rows_sync(cluster=cluster, snapshot=facts.snapshot(*found), now=NOW)
+    rows_sync(cluster=cluster, found=found_rows(facts.snapshot(*found)), now=NOW)
     kinds = [KindStatus("Pod", True, NOW, 6), KindStatus("Event", False, NOW, None, "403", "not allowed")]
     run = poll_run_start(cluster=cluster, now=NOW)
     poll_run_finish(run=run, kinds=kinds, now=NOW, as_of=NOW, server_version="v1.34.1")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apps.clusters.models import Cluster
+from apps.collector.rows import found_rows
 from apps.collector.sync import rows_sync
 from apps.inventory.models import Domain, Node, Queue
 from apps.workloads.models import Gang, Pod
@@ -24,7 +25,7 @@ def cluster() -> Cluster:
 
 
 def sync(cluster: Cluster, *found: Any, now: datetime = NOW, read: frozenset[str] = facts.EVERY_KIND) -> int:
-    return rows_sync(cluster=cluster, snapshot=facts.snapshot(*found, read=read), now=now)
+    return rows_sync(cluster=cluster, found=found_rows(facts.snapshot(*found, read=read)), now=now)
 
 
 FULL = (

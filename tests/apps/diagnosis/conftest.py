@@ -10,7 +10,8 @@ import pytest
 
 from apps.clusters.models import Cluster
 from apps.collector.packing import packed
-from apps.collector.services import reading_store
+from apps.collector.rows import found_rows
+from apps.collector.services import reading_is_known, reading_store
 from gangdash.snapshot.archive import load_bytes, snapshot_of
 from tests.apps.raw import Object
 
@@ -30,10 +31,12 @@ def store(east: Cluster) -> Store:
     """Return a function that stores these objects as what the cluster east was read to have at a moment."""
 
     def put(objects: list[Object], moment: datetime) -> None:
-        content = msgspec.json.encode({"kind": "List", "apiVersion": "v1", "items": objects, "read": READ})
-        reading = load_bytes(content, name="east", as_of=moment)
+        dump = msgspec.json.encode({"kind": "List", "apiVersion": "v1", "items": objects, "read": READ})
+        reading = load_bytes(dump, name="east", as_of=moment)
         snapshot = snapshot_of(reading)
-        reading_store(cluster=east, snapshot=snapshot, content=packed(reading, snapshot), as_of=moment)
+        content = packed(reading, snapshot)
+        found = None if reading_is_known(cluster=east, content=content) else found_rows(snapshot)
+        reading_store(cluster=east, found=found, content=content, as_of=moment)
         Cluster.objects.filter(pk=east.pk).update(read_as_of=moment)
 
     return put

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from apps.clusters.models import Cluster
+from apps.collector.rows import found_rows
 from apps.collector.sync import rows_sync
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot
 from apps.diagnosis.services.recording import results_record
@@ -26,7 +27,7 @@ def gangs(east: Cluster) -> None:
     found: list[Any] = [facts.queue("q")]
     for name in ("a", "b"):
         found += [facts.podgroup(name), facts.pod(f"{name}-0", name, gpus=4)]
-    rows_sync(cluster=east, snapshot=facts.snapshot(*found), now=NOW)
+    rows_sync(cluster=east, found=found_rows(facts.snapshot(*found)), now=NOW)
 
 
 def record(cluster: Cluster, answer: Diagnosis, seconds: int = 0) -> str:
@@ -187,7 +188,7 @@ def test_an_older_moment_does_not_overwrite_a_newer_one(east: Cluster) -> None:
 @pytest.mark.usefixtures("gangs")
 def test_two_clusters_with_the_same_gangs_stay_apart(east: Cluster) -> None:
     west = Cluster.objects.create(name="west", source="folder")
-    rows_sync(cluster=west, snapshot=facts.snapshot(facts.podgroup("a")), now=NOW)
+    rows_sync(cluster=west, found=found_rows(facts.snapshot(facts.podgroup("a"))), now=NOW)
     say(east, document("a"))
     say(west, document("a", "QUEUE_LIMIT"))
     assert set(Gang.objects.filter(name="a").values_list("cluster__name", "code")) == {
