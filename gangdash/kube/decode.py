@@ -85,7 +85,7 @@ class _WithMetadata(msgspec.Struct):
 
 def _observed(kind: Kind, raw: Raw) -> Observed:
     content = msgspec.json.decode(raw, type=dict[str, Any])
-    kept = _pruned(content, path_tree(kind.paths))
+    kept = _pruned(content, path_tree(kind.paths)) if kind.paths else {}
     if kind.name == "Deployment":
         _keep_scheduler_args(kept)
     return Observed(

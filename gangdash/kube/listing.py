@@ -69,13 +69,14 @@ def read_cluster(
     *,
     previous: Reading | None = None,
     seconds: float = READING_SECONDS,
+    seldom: timedelta = SELDOM,
 ) -> Reading:
     """Read the kinds of a cluster, those polled live unless told otherwise.
 
-    ``previous`` lends its records of kinds that seldom change. Raises ``Unreachable`` or ``Unauthorized`` when the
-    server answers nothing at all.
+    ``previous`` lends its records of kinds that seldom change while they are younger than ``seldom``. Raises
+    ``Unreachable`` or ``Unauthorized`` when the server answers nothing at all.
     """
-    reader = _Reader(client, time.monotonic() + seconds)
+    reader = _Reader(client, time.monotonic() + seconds, seldom)
     reader.discover()
     for kind in kinds.live() if wanted is None else wanted:
         if previous is None or not reader.reuse(kind, previous):
@@ -87,9 +88,10 @@ def read_cluster(
 class _Reader:
     """One reading in the making."""
 
-    def __init__(self, client: Client, deadline: float) -> None:
+    def __init__(self, client: Client, deadline: float, seldom: timedelta) -> None:
         self._client = client
         self._deadline = deadline
+        self._seldom = seldom
         self._served: dict[str, list[str]] | None = None
         self._reading = Reading(as_of=datetime.now(UTC), source="live")
 
@@ -103,9 +105,11 @@ class _Reader:
         self._served = {g.name: [v.version for v in g.versions] for g in groups} | {"": ["v1"]}
 
     def reuse(self, kind: Kind, previous: Reading) -> bool:
-        """Take over a kind that seldom changes and was read not long ago."""
+        """Take over a kind that seldom changes, was read not long ago and is still served."""
         status = previous.statuses.get(kind.name)
-        if not kind.seldom or status is None or status.reason or self._reading.as_of - status.read_at > SELDOM:
+        if not kind.seldom or status is None or status.reason or not self._versions(kind):
+            return False
+        if self._reading.as_of - status.read_at > self._seldom:
             return False
         self._reading.items[kind.name] = previous.items[kind.name]
         self._reading.statuses[kind.name] = status
@@ -150,7 +154,7 @@ class _Reader:
         return tuple(v for v in kind.versions if v in served)
 
     def _list(self, kind: Kind, version: str) -> _Listed:
-        """Page through; a list that grew too old is begun again, and asked for whole the second time."""
+        """Page through; a list that grew too old is begun again, and asked for whole the third time."""
         for limit in (PAGE, PAGE, 0):
             try:
                 return self._pages(kind, version, limit)
@@ -160,7 +164,7 @@ class _Reader:
 
     def _pages(self, kind: Kind, version: str, limit: int) -> _Listed:
         listed = _Listed()
-        query = {"limit": str(limit)} if limit else {}
+        query = _query(kind, limit)
         while True:
             page = self._page(kind, version, query)
             for raw in page.items or ():
@@ -168,6 +172,8 @@ class _Reader:
             if not page.metadata.continue_:
                 return listed
             query["continue"] = page.metadata.continue_
+            # A server refuses a version beside the place where a list goes on.
+            query.pop("resourceVersion", None)
 
     def _page(self, kind: Kind, version: str, query: dict[str, str]) -> _Page:
         accept = _METADATA_ONLY if kind.names_only else "application/json"
@@ -215,6 +221,17 @@ class _Reader:
                 self._reading.not_read.setdefault(kind.name, "not read from a live cluster")
         self._reading.as_of = datetime.now(UTC)
         return self._reading
+
+
+def _query(kind: Kind, limit: int) -> dict[str, str]:
+    """Return the parameters of a list's first page."""
+    query = {"limit": str(limit)} if limit else {}
+    if kind.seldom:
+        # Any version that the server has at hand: its cache answers, not the database behind it.
+        query["resourceVersion"] = "0"
+    if kind.field_selector:
+        query["fieldSelector"] = kind.field_selector
+    return query
 
 
 def _add(listed: _Listed, kind: Kind, version: str, raw: msgspec.Raw) -> None:

@@ -25,6 +25,7 @@ class Plan:
     instead: Response | None = None
     expire: bool = False
     ignore_limit: bool = False
+    page_cached: bool = False
     cut_at: float | None = None
     keep_part: float | None = None
     malformed: bool = False
@@ -94,6 +95,10 @@ class Faults:
     def ignore_limit(self, kind: str, *, times: int | None = None) -> None:
         """Send everything in one page, whatever was asked."""
         self._add(kind, times, lambda plan: setattr(plan, "ignore_limit", True))
+
+    def page_cached(self, kind: str, *, times: int | None = None) -> None:
+        """Keep to the limit in lists from the cache too, as servers since 1.34 do."""
+        self._add(kind, times, lambda plan: setattr(plan, "page_cached", True))
 
     def unserve(self, kind: str) -> None:
         """Answer 404 and leave the kind out of discovery, as where it was never installed."""

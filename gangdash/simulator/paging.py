@@ -53,12 +53,15 @@ class ListRequest:
         return int(text)
 
 
-def answer_list(store: ObjectStore, request: ListRequest, *, ignore_limit: bool = False) -> Response:
+def answer_list(
+    store: ObjectStore, request: ListRequest, *, ignore_limit: bool = False, page_cached: bool = False
+) -> Response:
     """Return one page."""
     with store.changed:
         revision, after = _position(store, request)
-        # Served from the watch cache, which does not page.
-        limit = 0 if ignore_limit or request.query.get("resourceVersion") == "0" else request.number("limit")
+        # The watch cache of older servers does not page.
+        is_whole = ignore_limit or (request.query.get("resourceVersion") == "0" and not page_cached)
+        limit = 0 if is_whole else request.number("limit")
         keep = selection(
             request.kind.plural, request.query.get("labelSelector", ""), request.query.get("fieldSelector", "")
         )

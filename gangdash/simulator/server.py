@@ -173,7 +173,12 @@ class _Handler(BaseHTTPRequestHandler):
             old = f"{target.kind.api_version(target.version)} {target.kind.kind} is deprecated"
             headers["Warning"] = f'299 - "{old}"'
         if target.name is None:
-            page = answer_list(self.api.store, self._list_request(target), ignore_limit=plan.ignore_limit)
+            page = answer_list(
+                self.api.store,
+                self._list_request(target),
+                ignore_limit=plan.ignore_limit,
+                page_cached=plan.page_cached,
+            )
             return Response(page.status, page.body, page.content_type, headers)
         return Response(200, self._object(target, target.name), headers=headers)
 

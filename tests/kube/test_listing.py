@@ -254,6 +254,41 @@ def test_old_or_failed_kind_is_not_lent(
     assert _names(second, "SchedulingShard") == ["default"]
 
 
+def test_kind_whose_group_went_away_is_not_lent(api: FakeApiServer, client: Client) -> None:
+    first = read_cluster(client, _only("SchedulingShard", "Topology"))
+    for kind in ("schedulingshards", "topologies", "configs"):
+        api.faults.unserve(kind)
+    second = read_cluster(client, _only("SchedulingShard", "Topology"), previous=first)
+
+    assert second.not_read["SchedulingShard"] == second.not_read["Topology"] == "not served"
+    assert "SchedulingShard" not in second.items
+
+
+def test_what_seldom_changes_may_come_from_the_servers_cache(api: FakeApiServer, client: Client) -> None:
+    read_cluster(client, _only("SchedulingShard", "Pod"))
+
+    assert [query.get("resourceVersion") for query in _paths(api, "/schedulingshards")] == ["0"]
+    assert [query.get("resourceVersion") for query in _paths(api, "/pods")] == [None] * 3
+
+
+def test_cached_list_that_pages_goes_on_without_a_version(tmp_path: Path) -> None:
+    shards = [raw.shard(f"s-{i:04}") for i in range(501)]
+    with FakeApiServer(shards) as server:
+        client = open_client(server.kubeconfig(tmp_path / "kubeconfig"))
+        server.faults.page_cached("schedulingshards")
+        reading = read_cluster(client, _only("SchedulingShard"))
+        client.close()
+
+    assert len(reading.items["SchedulingShard"]) == 501
+    assert [q.get("resourceVersion") for q in _paths(server, "/schedulingshards")] == ["0", None]
+
+
+def test_leases_of_nodes_are_not_asked_for(api: FakeApiServer, client: Client) -> None:
+    read_cluster(client, _only("Lease"))
+
+    assert _paths(api, "/leases")[0]["fieldSelector"] == "metadata.namespace!=kube-node-lease"
+
+
 def _fields(status: Any) -> dict[str, Any]:
     return {name: getattr(status, name) for name in status.__dataclass_fields__}
 
