@@ -111,7 +111,7 @@ def _now(room: Room, states: Lifts) -> Lifts | None:
 
 
 def _findings(gang: Gang, room: Room, binding: Lifts, *, never: bool) -> Iterator[Finding]:
-    for finding in nofit.findings(gang, room, binding, never=never):
+    for finding in nofit.findings(nofit.Case(gang, room, binding, never)):
         yield _complete(gang, room, finding)
 
 

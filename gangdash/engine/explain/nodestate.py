@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from gangdash.engine.explain.build import first, named, spoken
 from gangdash.engine.explain.components import pods_of
@@ -48,7 +49,7 @@ def finding(gang: Gang, room: Room, lifts: Lifts) -> Finding:
     reasons = [reason for reason in _CODES if reason_lift(reason) in lifts]
     affected = {reason: _affected(room, reason, lifts) for reason in reasons}
     lead = reasons[0]
-    made = _BUILDERS[lead](gang, room, affected[lead])
+    made = _BUILDERS[lead](Lost(gang, room, affected[lead]))
     constraints = [entry for reason in reasons for entry in _constraints(reason, affected[reason])]
     fixes = [fix for reason in reasons for fix in _fixes(room, reason, affected[reason])]
     if len(reasons) > 1:
@@ -61,7 +62,7 @@ def finding(gang: Gang, room: Room, lifts: Lifts) -> Finding:
         binding=tuple(constraints),
         waiting=Waiting(helps="unknown", on=first(f"Node/{node.name}" for node in affected[lead])),
         fixes=tuple(fixes),
-        holders=_leaving(room, affected.get(NodeReason.TERMINATING, [])),
+        holders=_leaving(affected.get(NodeReason.TERMINATING, [])),
     )
 
 
@@ -111,19 +112,29 @@ def taint_text(taint: Taint) -> str:
 Facts = dict[str, FactValue]
 
 
+class Lost(NamedTuple):
+    """The nodes that one state keeps from a gang's step."""
+
+    gang: Gang
+    room: Room
+    nodes: list[NodeState]
+
+
 def _free_gpus(room: Room, nodes: list[NodeState]) -> float:
     return sum(max(room.supply(node, frozenset())[GPU], 0) for node in nodes)
 
 
-def _cordoned(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
+def _cordoned(lost: Lost) -> Facts:
+    nodes = lost.nodes
     return {
         "nodes": len(nodes),
         "examples": first(node.name for node in nodes),
-        "free": Amount(_free_gpus(room, nodes), Unit.GPU),
+        "free": Amount(_free_gpus(lost.room, nodes), Unit.GPU),
     }
 
 
-def _not_ready(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
+def _not_ready(lost: Lost) -> Facts:
+    gang, nodes = lost.gang, lost.nodes
     times = [
         condition.since
         for node in nodes
@@ -131,16 +142,17 @@ def _not_ready(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
         if condition.type == "Ready" and condition.status != "True" and condition.since is not None
     ]
     since = gang.as_of - min(times) if times else 0.0
-    return {**_cordoned(gang, room, nodes), "since": since, "form": "" if times else "unknown"}
+    return {**_cordoned(lost), "since": since, "form": "" if times else "unknown"}
 
 
-def _tainted(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
+def _tainted(lost: Lost) -> Facts:
+    gang, room, nodes = lost
     taints = [taint for taint in blocking_taints(room.classes[0].task, nodes[0].node) if is_state_taint(taint)]
     taint = taints[0] if taints else Taint("")
     since = gang.as_of - taint.added if taint.added is not None else 0.0
     spare = _spare_outside(room)
     facts: Facts = {
-        **_cordoned(gang, room, nodes),
+        **_cordoned(lost),
         "taint": taint_text(taint),
         "since": since,
         "spare": len(spare),
@@ -161,7 +173,8 @@ def _spare_outside(room: Room) -> list[NodeState]:
     ]
 
 
-def _terminating(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
+def _terminating(lost: Lost) -> Facts:
+    gang, room, nodes = lost
     stuck = [p for node in nodes for p in node.placed.values() if p.status is Status.STUCK_IN_RELEASING]
     deleted = [p.task.pod.meta.deleted for p in stuck if p.task.pod.meta.deleted is not None]
     dead = [node.name for node in nodes if node.not_ready]
@@ -176,7 +189,7 @@ def _terminating(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
     return facts | {"form": "dead_node" if dead else ""}
 
 
-def _leaving(room: Room, nodes: list[NodeState]) -> tuple[Holder, ...]:
+def _leaving(nodes: list[NodeState]) -> tuple[Holder, ...]:
     held: dict[str, float] = {}
     for node in nodes:
         for placed in node.placed.values():
@@ -186,7 +199,8 @@ def _leaving(room: Room, nodes: list[NodeState]) -> tuple[Holder, ...]:
     return tuple(Holder(key, gpus, "no: terminating and stuck") for key, gpus in sorted(held.items()))
 
 
-def _unhealthy(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
+def _unhealthy(lost: Lost) -> Facts:
+    room, nodes = lost.room, lost.nodes
     node = nodes[0]
     return {
         "node": node.name,
@@ -200,7 +214,8 @@ def _unhealthy(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
     }
 
 
-def _plugin(gang: Gang, room: Room, nodes: list[NodeState]) -> Facts:
+def _plugin(lost: Lost) -> Facts:
+    gang, room, nodes = lost
     state, what = plugin_state(gang, nodes[0].node)
     return {
         "nodes": len(nodes),
@@ -250,7 +265,7 @@ def _wanted_node(pod: object) -> str:
     return ""
 
 
-_BUILDERS: Mapping[NodeReason, Callable[[Gang, Room, list[NodeState]], Facts]] = {
+_BUILDERS: Mapping[NodeReason, Callable[[Lost], Facts]] = {
     NodeReason.CORDONED: _cordoned,
     NodeReason.NOT_READY: _not_ready,
     NodeReason.STATE_TAINT: _tainted,
@@ -323,7 +338,7 @@ def _selector_text(daemonset: ObservedObject) -> str:
 
 
 def _unselected(room: Room, daemonset: ObservedObject, selector: str) -> Finding:
-    key, _, value = selector.split(", ")[0].partition("=")
+    key, _, value = selector.split(", ", 1)[0].partition("=")
     nodes = first(node.name for node in room.nodes)
     return Finding(
         ReasonCode.DEVICE_PLUGIN_MISSING,

@@ -1,0 +1,92 @@
+"""A pod larger than any node, or a gang larger than the cluster: proved on the empty, repaired cluster."""
+
+from __future__ import annotations
+
+from gangdash.engine.explain.nofit.case import (
+    NO_WAIT,
+    NODE_IDS,
+    amount,
+    empty_lifts,
+    has_the_rest,
+    largest,
+    need_per_pod,
+    total_need,
+)
+from gangdash.engine.explain.room import Class, Lifts, Room
+from gangdash.engine.identifiers import ConstraintId, Unit
+from gangdash.engine.session import NodeState
+from gangdash.engine.verdict import Constraint, Finding, ReasonCode
+
+CLUSTER_IDS = {"gpu": ConstraintId.CLUSTER_GPU, "cpu": ConstraintId.CLUSTER_CPU, "memory": ConstraintId.CLUSTER_MEMORY}
+
+
+def too_small(room: Room, amounts: list[str]) -> Finding:
+    slot = room.session.layout.index[amounts[0]]
+    empty = empty_lifts(room)
+    item = max(room.classes, key=lambda c: c.task.request[slot])
+    index = room.classes.index(item)
+    usable = [node for node in room.nodes if room.allows(index, node, empty)]
+    if not any(room.capacity(index, node.index, tuple(room.supply(node, empty)), empty) for node in usable):
+        return _node_too_small(room, item, slot, usable, empty)
+    return _cluster_too_small(room, slot, usable, empty)
+
+
+def _node_too_small(room: Room, item: Class, slot: int, usable: list[NodeState], empty: Lifts) -> Finding:
+    need = item.task.request[slot]
+    most = max((room.supply(node, empty)[slot] for node in usable), default=0.0)
+    together = need <= most
+    pool = [node for node in usable if has_the_rest(room, item.task, node, slot, empty)] if together else usable
+    best = max(pool, key=lambda node: (room.supply(node, empty)[slot], -node.index), default=None)
+    have = room.supply(best, empty)[slot] if best is not None else 0.0
+    name = best.name if best is not None else "no node"
+    told, there = amount(room, slot, need), amount(room, slot, have)
+    return Finding(
+        ReasonCode.NODE_TOO_SMALL,
+        form="together" if together else "" if have > 0 else "none",
+        facts={"need": told, "node": name, "have": there, "nodes": len(usable), "pod": item.task.name},
+        binding=(
+            Constraint(
+                NODE_IDS.get(room.slot_name(slot), ConstraintId.NODE_RESOURCE),
+                name,
+                told.value,
+                there.value,
+                told.unit,
+                f"Node/{name} allocatable",
+            ),
+        ),
+        waiting=NO_WAIT,
+    )
+
+
+def _cluster_too_small(room: Room, slot: int, usable: list[NodeState], empty: Lifts) -> Finding:
+    fit = room.fit_count([node.index for node in usable], empty)
+    each = need_per_pod(largest(room).task)
+    need = total_need(room, slot)
+    have = sum(room.supply(node, empty)[slot] for node in usable)
+    told = amount(room, slot, need)
+    return Finding(
+        ReasonCode.CLUSTER_TOO_SMALL,
+        form="" if len(room.classes) == 1 else "sum",
+        facts={
+            "pods": len(room.tasks),
+            "each": each,
+            "nodes": len(usable),
+            "fit": fit,
+            "need": told,
+            "have": amount(room, slot, have),
+        },
+        binding=(
+            Constraint(
+                CLUSTER_IDS.get(room.slot_name(slot), ConstraintId.CLUSTER_RESOURCE),
+                "nodes it may use",
+                told.value,
+                amount(room, slot, have).value,
+                told.unit,
+                f"allocatable of {len(usable)} nodes",
+            ),
+            Constraint(
+                ConstraintId.CLUSTER_NODES, "pods that fit, empty", len(room.tasks), fit, Unit.PODS, "exact search"
+            ),
+        ),
+        waiting=NO_WAIT,
+    )
