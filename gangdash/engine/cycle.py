@@ -26,7 +26,7 @@ from gangdash.engine.model.cycle import (
 )
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.plugins import open_session
-from gangdash.engine.session import JobState, Kind, QueueState, Session, Status, TaskState
+from gangdash.engine.session import ACTIVE_USED, JobState, Kind, QueueState, Session, Status, TaskState
 from gangdash.engine.session.build import GROUP_ANNOTATION
 from gangdash.engine.statement.request import whole
 
@@ -41,9 +41,10 @@ _WAITING = (PodOutcome.PENDING, PodOutcome.GATED)
 
 
 class _Story(NamedTuple):
-    """What the cycle did to one task: whether it was evicted, whether placed after that, and by which action last."""
+    """What the cycle did to one task: whether it lost a node, whether it was placed after that, and who acted last."""
 
     was_evicted: bool
+    """From a node it held before or was bound to in this cycle; a promise taken back is no loss."""
     placed: Kind | None
     action: str
 
@@ -77,7 +78,8 @@ def _stories(session: Session) -> dict[str, _Story]:
     stories: dict[str, _Story] = {}
     for action, (kind, task, _, _) in session.done:
         before = stories.get(task.uid)
-        was_evicted = kind is Kind.EVICT or (before is not None and before.was_evicted)
+        held = task.start_status & ACTIVE_USED if before is None else before.placed is Kind.ALLOCATE
+        was_evicted = (kind is Kind.EVICT and bool(held)) or (before is not None and before.was_evicted)
         stories[task.uid] = _Story(was_evicted, None if kind is Kind.EVICT else kind, action)
     return stories
 
@@ -110,7 +112,7 @@ def _gang(session: Session, job: JobState, stories: dict[str, _Story], failed: l
         outcome=outcome,
         action=actions[-1] if actions else None,
         pods=tuple(pods),
-        errors=tuple(_errors(job)),
+        errors=tuple(_errors(job)) if any(pod.outcome in _WAITING for pod in pods) else (),
         one_of_several=job.key in session.one_of_several,
         budget_hit=session.budget_hits.get(job.key, ""),
         not_modelled=tuple(session.not_modelled.get(job.key, ())),
