@@ -47,6 +47,7 @@
       else shape.line.color = token(shape.name === "need" ? "nofit-f" : "ink-3");
     }
     for (const note of layout.annotations || []) {
+      if (note.name === "mark") note.bgcolor = token("surface");
       note.font = { ...note.font, color: token({ need: "nofit-i", value: "ink" }[note.name] || "ink-3") };
     }
   }
@@ -77,6 +78,8 @@
 
   document.addEventListener("gangdash:theme", () => drawAll());
   document.addEventListener("gangdash:part", (event) => drawAll(event.target));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
+  for (const media of ["(prefers-color-scheme: dark)", "print"]) {
+    matchMedia(media).addEventListener("change", () => drawAll());
+  }
   drawAll();
 })();

@@ -103,4 +103,4 @@ def strip_of(rows: Sequence[ClusterFreshness]) -> Strip | None:
 
 def is_absent(kind: KindFreshness) -> bool:
     """Tell whether a kind was not read because the cluster has no such thing, and can do without it."""
-    return kind.reason == NOT_SERVED and not kind.is_required
+    return kind.reason.startswith(NOT_SERVED) and not kind.is_required

@@ -184,7 +184,7 @@ def _group(cause: CauseGroup, documents: Mapping[int, Mapping[str, Any]], now: d
     rows = tuple(row_of(gang, documents.get(gang.pk, {}), now=now) for gang in cause.gangs)
     sentences = {str(documents.get(gang.pk, {}).get("sentence", "")) for gang in cause.gangs}
     same = sentences.pop() if len(sentences) == 1 else ""
-    subject = f": {cause.subject}" if cause.subject else ""
+    subject = f": {cause.subject}" if "/" in cause.subject else ""
     return Group(
         key=cause.key,
         verdict=cause.verdict,

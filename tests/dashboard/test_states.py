@@ -11,7 +11,7 @@ from apps.clusters.choices import Source
 from apps.clusters.models import Cluster, KindFreshness
 from apps.workloads.choices import GangState
 from apps.workloads.models import Gang
-from tests.dashboard.markup import visible_text
+from tests.dashboard.markup import Page, visible_text
 from tests.dashboard.world import World, whole_world
 
 POLL = 15
@@ -118,5 +118,8 @@ def test_pinned_to_the_past_says_so_and_leads_back(world: World, as_alice: Clien
     content = as_alice.get(f"{address}?at={world.stamp(world.as_of).replace('+', '%2B')}").content
     assert "Back to live" in visible_text(content)
     assert "hx-get" not in content.decode()
+    links = [link for link in Page(as_alice.get(address).content).links if "&at=" in link]
+    assert len(links) == 3
+    assert "Pinned at" in visible_text(as_alice.get(links[0]).content)
     before = as_alice.get(f"{address}?at=2020-01-01T00:00:00Z").content
     assert "No explanation of that moment is kept." in visible_text(before)

@@ -155,7 +155,8 @@ def chart_series(ask: Ask) -> WaitingSeries:
     since = ask.now - timedelta(hours=ask.view.hours)
     first = min((row.cluster.added_at for row in ask.fresh), default=since)
     begins = min(max(since, first), ask.now - CHART_LEAST)
-    series = waiting_series(scope=ask.scope, since=begins, until=ask.now, cluster=ask.view.cluster)
+    only = ask.fresh[0].cluster.name if len(ask.fresh) == 1 else ask.view.cluster
+    series = waiting_series(scope=ask.scope, since=begins, until=ask.now, cluster=only)
     return replace(series, gaps=((begins, first), *series.gaps)) if first > begins else series
 
 
