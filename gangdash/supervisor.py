@@ -162,8 +162,9 @@ class Supervisor:
         self.port = int(self.listener.getsockname()[1])
         write_holder(self.lock, self.port)
         write_secret_key(options.state_dir / "secret-key")
-        for name in ("queue", "control"):
-            (options.state_dir / "broker" / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Whoever can write into the queue's folders can run tasks.
+        for name in ("broker", "broker/queue", "broker/control"):
+            (options.state_dir / name).mkdir(mode=0o700, exist_ok=True)
         self.demo_kubeconfig = options.state_dir / "demo" / "demo.yaml"
         self.environment = self._child_environment(environment)
         self.children: list[Child] = []

@@ -166,6 +166,13 @@ def test_a_holder_that_is_gone_or_unknown_is_described(tmp_path: Path) -> None:
     assert "has just started" in describe_holder(tmp_path, b"")
 
 
+def test_the_folders_of_the_queue_are_private(tmp_path: Path) -> None:
+    Supervisor(options(tmp_path / "state"), {})._stop()
+    folders = [path for path in (tmp_path / "state").rglob("*") if path.is_dir()]
+    assert {path.name for path in folders} == {"broker", "queue", "control"}
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
 def test_the_secret_key_is_private_and_stays(tmp_path: Path) -> None:
     path = tmp_path / "secret-key"
     supervisor.write_secret_key(path)
