@@ -26,7 +26,7 @@ BATCH = 500
 PODGROUP = "PodGroup"
 VERDICT_COLUMNS = (
     "owner", "shard", "state", "verdict", "code", "who", "certainty", "sentence", "subject", "stage", "waiting_since",
-    "diagnosed_as_of", "placeable_since",
+    "placeable_since",
 )  # fmt: skip
 _NOTHING_TO_TELL = frozenset({ReasonCode.RUNNING, ReasonCode.COMPLETED})
 _encode = msgspec.json.Encoder().encode
@@ -69,17 +69,26 @@ def _gangs_write(snapshot: Snapshot, documents: dict[str, ExplanationDocument]) 
     """Put the verdicts into the gangs' columns; a workload without a PodGroup gets its row here."""
     known = {gang.uid: gang for gang in Gang.objects.filter(cluster=snapshot.cluster_id, uid__in=list(documents))}
     gangs = [known.get(uid) or _new_gang(snapshot, document) for uid, document in documents.items()]
-    for gang in gangs:
-        verdict_apply(gang=gang, document=documents[gang.uid], as_of=snapshot.as_of)
+    changed = [gang for gang in gangs if _applied(gang, documents[gang.uid], snapshot)]
     Gang.objects.bulk_create(
-        gangs, BATCH, update_conflicts=True, unique_fields=["cluster", "uid"], update_fields=VERDICT_COLUMNS
+        changed, BATCH, update_conflicts=True, unique_fields=["cluster", "uid"], update_fields=VERDICT_COLUMNS
     )
+    for part in _batches([gang.pk for gang in gangs if gang.pk]):
+        Gang.objects.filter(pk__in=part).update(diagnosed_as_of=snapshot.as_of)
     back = [gang.uid for gang in gangs if gang.gone_at and gang.kind != PODGROUP]
     Gang.objects.filter(cluster=snapshot.cluster_id, uid__in=back).update(gone_at=None)
     stored = dict(Gang.objects.filter(cluster=snapshot.cluster_id).values_list("uid", "pk"))
     for gang in gangs:
         gang.pk = stored[gang.uid]
     return gangs
+
+
+def _applied(gang: Gang, document: ExplanationDocument, snapshot: Snapshot) -> bool:
+    """Apply a document to a gang and return whether more than its time is to be written."""
+    before = [getattr(gang, name) for name in VERDICT_COLUMNS]
+    verdict_apply(gang=gang, document=document, as_of=snapshot.as_of)
+    gang.diagnosed_as_of = snapshot.as_of
+    return not gang.pk or before != [getattr(gang, name) for name in VERDICT_COLUMNS]
 
 
 def _new_gang(snapshot: Snapshot, document: ExplanationDocument) -> Gang:
@@ -105,7 +114,6 @@ def verdict_apply(*, gang: Gang, document: ExplanationDocument, as_of: datetime)
     gang.subject = document.binding[0].source[:512] if document.binding else ""
     gang.stage = (document.stage or "")[:8]
     gang.waiting_since = _moment(document.waiting_since)
-    gang.diagnosed_as_of = as_of
     gang.state = gang_state(gang=gang, document=document)
 
 
