@@ -79,10 +79,6 @@ REASONS = (
             "{other_quota:bare}) by non-preemptible gangs, which stay."
         ),
         forms={
-            "unnamed": (
-                "Queue {queue} may use {quota} by right and uses {used:bare}; {holders:list} hold it and are "
-                "non-preemptible."
-            ),
             "min_runtime": (
                 "Queue {queue} may take {need} from {holders:list}, which {count:~is|are} protected by a minimum "
                 "run time until {until:time}."
@@ -132,7 +128,10 @@ REASONS = (
             "{used:bare} used, and pending pods count."
         ),
         forms={
-            "unread": "{exist} of {needed:pod exists|pods exist}: ResourceQuota {name} in namespace {namespace} refuses the rest."
+            "unread": (
+                "{exist} of {needed:pod exists|pods exist}: ResourceQuota {name} in namespace {namespace} "
+                "refuses the rest."
+            ),
         },
         evidence=("ResourceQuota status", "events about refused pod creation"),
         upstream=(r"exceeded quota",),

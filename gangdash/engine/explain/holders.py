@@ -38,6 +38,18 @@ def holders_on(
     return tuple(Holder(key, round(gpus[key], 6), why[key]) for key in ranked)
 
 
+def holding_jobs(room: Room) -> list[JobState]:
+    """Return the gangs that hold GPUs, or anything for a step without GPUs, on nodes that the step may use."""
+    wants_gpu = any(item.task.asks_gpu for item in room.classes)
+    found = {
+        placed.task.job.key: placed.task.job
+        for node in usable_nodes(room)
+        for placed in node.placed.values()
+        if placed.task.job is not None and placed.task.job is not room.job and (gpus_held(placed) > 0 or not wants_gpu)
+    }
+    return [found[key] for key in sorted(found)]
+
+
 def usable_nodes(room: Room) -> list[NodeState]:
     """Return the nodes that some class of the step may use, amounts aside."""
     return [node for node in room.nodes if any(room.allows(i, node, NOTHING) for i in range(len(room.classes)))]

@@ -221,6 +221,10 @@ class Room:
             self._known[lifts] = self._fits(lifts)
         return self._known[lifts]
 
+    def may_help(self, lift: Lift) -> bool:
+        """Whether there is room now or with the lift; no trial starts the gang otherwise."""
+        return self.fits() is not False or self.fits(frozenset({lift})) is not False
+
     def _fits(self, lifts: Lifts) -> bool | None:
         unsure = False
         for nodes in self._node_sets(lifts):
