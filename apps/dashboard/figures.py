@@ -1,4 +1,4 @@
-"""Rows in, figures out: what the charts draw, with nothing read and nothing rounded away.
+"""Rows in, figure out: waiting GPUs over time, with nothing read and nothing rounded away.
 
 Each trace names its colour token in ``meta``, so that the page can redraw it in the other theme. The same rows feed
 the table below a chart, so what the hover says can be read there too.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from html import escape
+from datetime import datetime
 from typing import Any
 
 import plotly.graph_objects as go
@@ -33,12 +32,7 @@ WAITING_HEIGHT = 300
 WAITING_MARGIN = {"l": 40, "r": 8, "t": 12, "b": 28}
 LABEL_GAP = 18
 """Least distance in pixels between two labels at the edge of a stack."""
-DOMAINS_DRAWN = 12
-BAR_HEIGHT = 24
-BARRED = {"shape": ".", "size": 5, "solidity": 0.4, "fillmode": "overlay"}
 TOTAL = "All waiting GPUs"
-NAME_MAX = 30
-SECONDS_BELOW = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,42 +44,10 @@ class EdgeLabel:
     top: float
 
 
-@dataclass(frozen=True, slots=True)
-class DomainRow:
-    """One place that could hold the gang; ``gpus`` is what it has when nobody is in it.
-
-    ``barred`` are free GPUs that this gang may not use, beside those in ``free``.
-    """
-
-    name: str
-    free: float
-    gpus: float
-    is_subject: bool = False
-    barred: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ReasonRow:
-    """One stretch of time with one reason; ``closed`` is None while it lasts."""
-
-    verdict: str
-    code: str
-    sentence: str
-    opened: datetime
-    closed: datetime | None
-
-
 def figure_json(figure: go.Figure) -> dict[str, Any]:
     """Return a figure as plain data for the page's script."""
     content: dict[str, Any] = json.loads(figure.to_json())
     return content
-
-
-def axis_name(name: str) -> str:
-    """Return a name for an axis: cut in the middle, and escaped, as plotly reads tags in its texts."""
-    if len(name) > NAME_MAX:
-        name = f"{name[: NAME_MAX // 2]}…{name[-NAME_MAX // 2 + 1 :]}"
-    return escape(name)
 
 
 def drawn_verdicts(series: WaitingSeries) -> list[str]:
@@ -159,112 +121,6 @@ def edge_labels(series: WaitingSeries, cluster_gpus: float) -> list[EdgeLabel]:
     return labels[::-1]
 
 
-def domain_figure(rows: Sequence[DomainRow], *, need: float, theme: Theme = "light") -> go.Figure:
-    """Draw free GPUs of each domain against what the gang needs in one: the hatched part is missing."""
-    drawn = domains_drawn(rows)
-    names = [axis_name(row.name) for row in drawn]
-    palette = PALETTES[theme]
-    figure = go.Figure()
-    figure.add_trace(
-        go.Bar(
-            x=[row.gpus for row in drawn],
-            y=names,
-            orientation="h",
-            name="If empty",
-            marker={"color": "rgba(0,0,0,0)", "line": {"color": palette.line_2, "width": 1}},
-            hovertemplate="%{x:,} if empty",
-            meta={"token": "outline"},
-        )
-    )
-    figure.add_trace(
-        go.Bar(
-            x=[row.free for row in drawn],
-            y=names,
-            orientation="h",
-            name="Free",
-            marker={"color": palette.capacity},
-            hovertemplate="%{x:,} free",
-            meta={"token": "capacity"},
-        )
-    )
-    figure.add_trace(
-        go.Bar(
-            x=[row.barred for row in drawn],
-            base=[row.free for row in drawn],
-            y=names,
-            orientation="h",
-            name="Free, not for it",
-            marker={"color": "rgba(0,0,0,0)", "pattern": {**BARRED, "fgcolor": palette.capacity}},
-            hovertemplate="%{x:,} free, not for it",
-            meta={"token": "barred"},
-        )
-    )
-    figure.add_trace(
-        go.Bar(
-            x=[max(0.0, need - row.free) for row in drawn],
-            base=[row.free for row in drawn],
-            y=names,
-            orientation="h",
-            name="Short",
-            marker={
-                "color": "rgba(0,0,0,0)",
-                "pattern": {
-                    "shape": "/",
-                    "size": 5,
-                    "solidity": 0.35,
-                    "fillmode": "overlay",
-                    "fgcolor": palette.families["nofit"],
-                },
-            },
-            hovertemplate="%{x:,} short",
-            meta={"token": "short"},
-        )
-    )
-    figure.update_layout(
-        template=chart_template(theme),
-        barmode="overlay",
-        hovermode="y unified",
-        height=70 + BAR_HEIGHT * max(len(drawn), 1),
-        margin={"l": 40, "r": 48, "t": 26, "b": 26},
-        xaxis={"rangemode": "tozero", "tickformat": ",d", "nticks": 6},
-        yaxis={"autorange": "reversed", "showgrid": False, "type": "category", "nticks": len(drawn)},
-    )
-    _add_need(figure, need, theme)
-    for row in drawn:
-        _add_value(figure, row, need, theme)
-    return figure
-
-
-def domains_drawn(rows: Sequence[DomainRow]) -> list[DomainRow]:
-    """Return the domains that have a bar: most free first, the one the verdict names always among them."""
-    ordered = sorted(rows, key=lambda row: (-row.free, -row.gpus, row.name))
-    kept = ordered[:DOMAINS_DRAWN]
-    return kept + [row for row in ordered[DOMAINS_DRAWN:] if row.is_subject][:1]
-
-
-def reason_figure(rows: Sequence[ReasonRow], *, now: datetime, theme: Theme = "light") -> go.Figure:
-    """Draw the reasons of one gang over time, a lane per verdict, so that colour is not needed to tell them apart."""
-    lanes = [verdict for verdict in VERDICTS if any(row.verdict == verdict for row in rows)]
-    figure = go.Figure()
-    for verdict in lanes:
-        figure.add_trace(_lane([row for row in rows if row.verdict == verdict], verdict, now, theme))
-    figure.update_layout(
-        template=chart_template(theme),
-        barmode="overlay",
-        hovermode="closest",
-        height=60 + 34 * max(len(lanes), 1),
-        margin={"l": 80, "r": 8, "t": 8, "b": 32},
-        xaxis={"type": "date", "tickformat": _tick_format(rows, now), "nticks": 8},
-        yaxis={
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": [VERDICTS[verdict].word for verdict in lanes][::-1],
-            "showgrid": False,
-        },
-    )
-    return figure
-
-
 def _band(series: WaitingSeries, verdict: str, theme: Theme) -> go.Scatter:
     colour = verdict_colour(verdict, theme)
     return go.Scatter(
@@ -315,36 +171,6 @@ def _edge(series: WaitingSeries, verdict: str, tops: Sequence[float], theme: The
     )
 
 
-def _tick_format(rows: Sequence[ReasonRow], now: datetime) -> str:
-    """Return seconds for what is minutes old, else a moment of the day with its date."""
-    oldest = min((row.opened for row in rows), default=now)
-    return "%H:%M:%S" if now - oldest < SECONDS_BELOW else "%H:%M\n%d %b"
-
-
-def _lane(rows: Sequence[ReasonRow], verdict: str, now: datetime, theme: Theme) -> go.Bar:
-    colour = verdict_colour(verdict, theme)
-    spans = [((row.closed or now) - row.opened).total_seconds() for row in rows]
-    return go.Bar(
-        x=[span * 1000 for span in spans],
-        base=[row.opened.isoformat() for row in rows],
-        y=[VERDICTS[verdict].word] * len(rows),
-        orientation="h",
-        name=VERDICTS[verdict].word,
-        width=0.6,
-        marker={
-            "color": faded(colour),
-            "line": {"color": colour, "width": 1},
-            "pattern": {"fgcolor": colour, "fillmode": "overlay", **PATTERNS[verdict]} if verdict in PATTERNS else None,
-        },
-        customdata=[
-            [row.code, numbers.full_clock(row.opened), numbers.span(span)]
-            for row, span in zip(rows, spans, strict=True)
-        ],
-        hovertemplate="%{customdata[0]}<br>from %{customdata[1]}<br>for %{customdata[2]}<extra></extra>",
-        meta={"token": family_of(verdict)},
-    )
-
-
 def _add_gaps(figure: go.Figure, series: WaitingSeries, theme: Theme) -> None:
     """Cover what was not read: a line through it would claim to know."""
     palette = PALETTES[theme]
@@ -378,41 +204,4 @@ def _add_line(figure: go.Figure, value: float, words: str, theme: Theme) -> None
     figure.add_shape(type="line", x0=0, x1=1, xref="paper", y0=value, y1=value, line=dash, name="mark")
     figure.add_annotation(
         x=0, xref="paper", xanchor="left", y=value, yanchor="bottom", text=words, showarrow=False, name="mark"
-    )
-
-
-def _add_need(figure: go.Figure, need: float, theme: Theme) -> None:
-    colour = PALETTES[theme].families["nofit"]
-    figure.add_shape(
-        type="line",
-        x0=need,
-        x1=need,
-        y0=0,
-        y1=1,
-        yref="paper",
-        line={"color": colour, "width": 1.5, "dash": "5px,3px"},
-        name="need",
-    )
-    figure.add_annotation(
-        x=need,
-        y=1,
-        yref="paper",
-        yanchor="bottom",
-        xanchor="center",
-        text=f"<b>{numbers.number(need)} needed</b>",
-        showarrow=False,
-        name="need",
-    )
-
-
-def _add_value(figure: go.Figure, row: DomainRow, need: float, theme: Theme) -> None:
-    figure.add_annotation(
-        x=max(row.free, row.gpus, need),
-        y=axis_name(row.name),
-        xanchor="left",
-        xshift=4,
-        text=f"{'<b>' if row.is_subject else ''}{numbers.number(row.free)}{'</b>' if row.is_subject else ''} free",
-        showarrow=False,
-        font={"color": PALETTES[theme].ink},
-        name="value",
     )

@@ -16,7 +16,7 @@ from django.urls import reverse
 from apps.accounts.scope import Scope
 from apps.dashboard import marks, nodesets, numbers
 from apps.dashboard.constraints import Shortfall, shortfall
-from apps.dashboard.figures import DomainRow, ReasonRow
+from apps.dashboard.gang_figures import DomainRow, ReasonRow
 from apps.dashboard.names import short_path
 from apps.diagnosis.models import ReasonTimeline
 from apps.inventory.models import Domain

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from apps.dashboard import figures, gang_page
+from apps.dashboard import figures, gang_figures, gang_page
 from apps.dashboard.chart_style import PALETTES, Theme
-from apps.dashboard.figures import DomainRow, ReasonRow
+from apps.dashboard.gang_figures import DomainRow, ReasonRow
 from apps.dashboard.marks import VERDICTS
 from apps.diagnosis.selectors import WaitingSeries
 from apps.inventory.models import Domain
@@ -79,7 +79,7 @@ def test_many_labels_stay_inside_the_plot() -> None:
 
 def test_domain_bars_equal_the_rows_and_the_hatch_is_what_is_missing() -> None:
     rows = [DomainRow("rack-a2", 16, 36), DomainRow("rack-a1", 36, 72, is_subject=True), DomainRow("rack-b1", 60, 104)]
-    figure = figures.domain_figure(rows, need=48)
+    figure = gang_figures.domain_figure(rows, need=48)
     outline, free, _barred, short = figure.data
     assert list(free.y) == ["rack-b1", "rack-a1", "rack-a2"]
     assert list(free.x) == [60, 36, 16]
@@ -96,7 +96,7 @@ def test_no_solid_bar_reaches_further_than_the_verdict_found() -> None:
         ("a3", 32, 16, True),
         ("a2", 24, 0, False),
     ]
-    barred = figures.domain_figure(rows, need=40).data[2]
+    barred = gang_figures.domain_figure(rows, need=40).data[2]
     assert list(barred.base) == [32, 24]
     assert list(barred.x) == [16, 0]
     unbounded = gang_page.domain_rows(domains, {"binding": [{**entry, "id": "queue.limit.gpu"}]})
@@ -106,13 +106,13 @@ def test_no_solid_bar_reaches_further_than_the_verdict_found() -> None:
 def test_the_domain_that_the_verdict_names_is_drawn_even_when_it_is_not_among_the_freest() -> None:
     rows = [DomainRow(f"rack-{at:02d}", at, 64) for at in range(40)]
     rows[0] = DomainRow("rack-00", 0, 64, is_subject=True)
-    drawn = figures.domains_drawn(rows)
-    assert len(drawn) == figures.DOMAINS_DRAWN + 1
+    drawn = gang_figures.domains_drawn(rows)
+    assert len(drawn) == gang_figures.DOMAINS_DRAWN + 1
     assert drawn[-1].name == "rack-00"
 
 
 def test_names_in_a_figure_cannot_carry_markup() -> None:
-    figure = figures.domain_figure([DomainRow("<b>x</b>", 1, 2)], need=4)
+    figure = gang_figures.domain_figure([DomainRow("<b>x</b>", 1, 2)], need=4)
     assert list(figure.data[0].y) == ["&lt;b&gt;x&lt;/b&gt;"]
     assert "<b>x" not in figure.to_json().replace("\\u003c", "<")
 
@@ -123,7 +123,7 @@ def test_reason_bars_begin_and_end_with_their_rows() -> None:
         ReasonRow("GATED", "MEMBERS_MISSING", "", START, START + timedelta(minutes=30)),
         ReasonRow("NO_FIT", "DOMAIN_BUSY", "", START + timedelta(minutes=30), None),
     ]
-    figure = figures.reason_figure(rows, now=now)
+    figure = gang_figures.reason_figure(rows, now=now)
     bars = {trace.name: (trace.base[0], trace.x[0]) for trace in figure.data}
     assert bars["Gated"] == (START.isoformat(), 30 * 60_000)
     assert bars["No fit"] == ((START + timedelta(minutes=30)).isoformat(), 90 * 60_000)

@@ -18,7 +18,8 @@ from apps.accounts.scope import Scope
 from apps.clusters.choices import Freshness
 from apps.clusters.selectors import freshness_state
 from apps.dashboard import gang_page, numbers, stages
-from apps.dashboard.figures import DomainRow, domain_figure, figure_json, reason_figure
+from apps.dashboard.figures import figure_json
+from apps.dashboard.gang_figures import DomainRow, domain_figure, reason_figure
 from apps.dashboard.links import absolute, gang_url
 from apps.dashboard.marks import STALE, reason_of
 from apps.dashboard.names import level_word
