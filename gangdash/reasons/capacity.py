@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.patterns import AMOUNTS, DOMAINS, GPUS, LARGEST_NODE, NOT_PLACED, SELECTORS, TAINTS
 from gangdash.reasons.reason import Reason
-
-_GPU_WORDS = r"didn't have enough resources?: GPUs"
-_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for"
-_DOMAIN_WORDS = (
-    r"node-group.*can allocate only",
-    r"node-group\(s\) didn't have enough",
-    r"couldn't be satisfied for job",
-    r"not enough resources in .* to allocate the job",
-)
 
 REASONS = (
     Reason(
@@ -41,7 +33,7 @@ REASONS = (
         ),
         evidence=("the replay promises nodes whose resources are being released", "pods with a deletionTimestamp"),
         upstream=(r"was pipelined to node",),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.WAITS_FOR_EVICTION,
@@ -59,7 +51,7 @@ REASONS = (
             ),
         },
         evidence=("the replay places the gang by reclaim, preempt or consolidation",),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.NODE_TOO_SMALL,
@@ -75,8 +67,8 @@ REASONS = (
             ),
         },
         evidence=("allocatable of every eligible node", "exact search on the empty cluster"),
-        upstream=(r"No node in the .*node-pool has", r"MaxNodePoolResources"),
-        hints=(_GPU_WORDS, _SHORT_WORDS),
+        upstream=LARGEST_NODE,
+        hints=(*GPUS, *NOT_PLACED, *DOMAINS),
         never=True,
     ),
     Reason(
@@ -93,7 +85,7 @@ REASONS = (
         },
         evidence=("allocatable of every eligible node", "exact search on the empty cluster"),
         upstream=(r"not enough resources in the cluster to allocate the job",),
-        hints=(_GPU_WORDS, _SHORT_WORDS),
+        hints=(*GPUS, *NOT_PLACED, *DOMAINS),
         never=True,
     ),
     Reason(
@@ -118,8 +110,8 @@ REASONS = (
             ),
         },
         evidence=("Topology levels and node labels", "allocatable per domain", "exact search on the empty domains"),
-        upstream=_DOMAIN_WORDS,
-        hints=(_SHORT_WORDS,),
+        upstream=DOMAINS,
+        hints=(*NOT_PLACED, *DOMAINS),
         never=True,
     ),
     Reason(
@@ -132,8 +124,8 @@ REASONS = (
             "rest is held by {holders:list}."
         ),
         evidence=("free GPUs per node", "holders and whether each could be evicted"),
-        upstream=(_GPU_WORDS,),
-        hints=(_SHORT_WORDS,),
+        upstream=GPUS,
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.FRAGMENTED,
@@ -148,8 +140,8 @@ REASONS = (
             "none_fits": "Needs {each} on one node; {free} are free, but scattered: the best nodes have {best:list}.",
         },
         evidence=("free GPUs per node", "holders and whether each could be evicted"),
-        upstream=(_GPU_WORDS,),
-        hints=(_SHORT_WORDS,),
+        upstream=GPUS,
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.DOMAIN_BUSY,
@@ -172,8 +164,8 @@ REASONS = (
             "none": "Needs {need} in one {level}, and no node carries all labels of that topology.",
         },
         evidence=("Topology levels and node labels", "free resources per domain"),
-        upstream=_DOMAIN_WORDS,
-        hints=(_GPU_WORDS, _SHORT_WORDS),
+        upstream=DOMAINS,
+        hints=(*GPUS, *NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.RESOURCE_SHORT,
@@ -191,8 +183,8 @@ REASONS = (
             ),
         },
         evidence=("free resources per node", "the pod's own requests, sidecars and overhead included"),
-        upstream=(r"didn't have enough resources?: (?!GPUs|GPU memory)", r"Not enough resources due to pod overhead"),
-        hints=(_SHORT_WORDS,),
+        upstream=AMOUNTS,
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.POD_SLOTS,
@@ -202,8 +194,8 @@ REASONS = (
         sentence="No free pod slot on {nodes:list}: {used} of {allowed} are in use.",
         forms={"domain": "No free pod slot on {nodes:list} in {domain}: {used} of {allowed} are in use."},
         evidence=("allocatable pods per node", "pods on each node"),
-        upstream=(r"node\(s\) pod number exceeded|Too many pods|resources?: pods", _GPU_WORDS),
-        hints=(_SHORT_WORDS,),
+        upstream=(r"node\(s\) pod number exceeded|Too many pods|resources?: pods",),
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.SELECTOR_MISMATCH,
@@ -216,8 +208,8 @@ REASONS = (
         ),
         forms={"none": "{pods:pod asks|pods ask} for nodes with {selector}; no node has it."},
         evidence=("nodeSelector and affinity of the pods", "labels of the nodes"),
-        upstream=(r"didn't match Pod's node affinity/selector",),
-        hints=(_SHORT_WORDS,),
+        upstream=SELECTORS,
+        hints=(*NOT_PLACED, *DOMAINS),
         never=True,
     ),
     Reason(
@@ -230,8 +222,8 @@ REASONS = (
             "pods do not tolerate ({examples:list})."
         ),
         evidence=("taints of the nodes", "tolerations of the pods"),
-        upstream=(r"had untolerated taint",),
-        hints=(_SHORT_WORDS,),
+        upstream=TAINTS,
+        hints=(*NOT_PLACED, *DOMAINS),
         never=True,
     ),
     Reason(
@@ -242,7 +234,7 @@ REASONS = (
         sentence="Required pod {kind} on {key} keeps it off {nodes:node|nodes} with room ({examples:list}).",
         evidence=("pod affinity terms", "labels of running pods and nodes"),
         upstream=(r"didn't match pod (anti-)?affinity rules", r"didn't satisfy existing pods anti-affinity rules"),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.VOLUME,
@@ -257,7 +249,7 @@ REASONS = (
             r"volume node affinity conflict",
             r"didn't find available persistent volumes",
         ),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.CLAIM_UNALLOCATABLE,
@@ -273,7 +265,7 @@ REASONS = (
             r"cannot allocate all claims",
             r"ResourceClaim.* (not|no|is)",
         ),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.GPU_SHAPE,
@@ -288,8 +280,8 @@ REASONS = (
             ),
         },
         evidence=("GPU sharing groups per node", "MIG resources per node"),
-        upstream=(r"GPU memory", r"mig profile", _GPU_WORDS),
-        hints=(_SHORT_WORDS, r"Unable to schedule pod"),
+        upstream=(r"GPU memory", r"mig profile", *GPUS),
+        hints=NOT_PLACED,
     ),
     Reason(
         code=ReasonCode.NUMA_SPLIT,
@@ -302,7 +294,7 @@ REASONS = (
         ),
         evidence=("NodeResourceTopology", "kai.scheduler/numa-placement-observed of the pods"),
         upstream=(r"(?i)numa",),
-        hints=(_SHORT_WORDS, _GPU_WORDS),
+        hints=(*NOT_PLACED, *GPUS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.CONFLICTING_CONSTRAINTS,
@@ -312,7 +304,7 @@ REASONS = (
         sentence="No node meets {constraints:list} together; each alone can be met.",
         forms={"ports": "Host port {ports} is taken on the {nodes:node|nodes} with room ({examples:list})."},
         evidence=("every check on every node", "re-runs with single constraints lifted"),
-        hints=(_SHORT_WORDS, _GPU_WORDS),
+        hints=(*NOT_PLACED, *GPUS, *DOMAINS),
         never=True,
     ),
 )

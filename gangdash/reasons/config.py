@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.patterns import DOMAINS, NOT_PLACED, NOT_READY_GANG
 from gangdash.reasons.reason import Reason
-
-_NO_WORDS = r"Unable to schedule pod"
 
 REASONS = (
     Reason(
@@ -96,7 +95,7 @@ REASONS = (
             "Queue {queue} has {children:child queue|child queues} ({examples:list}); only a leaf queue may hold gangs."
         ),
         evidence=("spec.parentQueue of every Queue",),
-        hints=(_NO_WORDS,),
+        hints=NOT_PLACED,
         never=True,
     ),
     Reason(
@@ -119,7 +118,7 @@ REASONS = (
         },
         evidence=("spec.parentQueue up to the root", "node-pool label of each queue"),
         upstream=(r"Queue '.*' does not exist", r"QueueDoesNotExist"),
-        hints=(_NO_WORDS,),
+        hints=NOT_PLACED,
         never=True,
     ),
     Reason(
@@ -172,7 +171,7 @@ REASONS = (
             "children": "Subgroup set {subgroup} needs {needed:child|children} and has {makes}.",
         },
         evidence=("minimums of the PodGroup", "replicas of the owner"),
-        hints=(r"Waiting for \d+ pods",),
+        hints=NOT_READY_GANG,
         never=True,
     ),
     Reason(
@@ -207,7 +206,7 @@ REASONS = (
         },
         evidence=("topologyConstraint of the PodGroup", "levels of the Topology"),
         upstream=(r"does not contain a level with this name",),
-        hints=(_NO_WORDS,),
+        hints=NOT_PLACED,
         never=True,
     ),
     Reason(
@@ -220,7 +219,7 @@ REASONS = (
             "domain ({examples:list}); with it the gang would fit."
         ),
         evidence=("labels of the nodes", "levels of the Topology"),
-        hints=(r"couldn't be satisfied for job", r"node-group"),
+        hints=(*DOMAINS, *NOT_PLACED),
         never=True,
     ),
     Reason(
@@ -241,7 +240,7 @@ REASONS = (
         ),
         evidence=("references of the pods", "objects of that kind"),
         upstream=(r"(?i)(configmap|resourceclaim|persistentvolumeclaim)s? .*not found", r"Missing required configmap"),
-        hints=(r"Resources were not found for",),
+        hints=NOT_PLACED,
         never=True,
     ),
     Reason(
@@ -299,7 +298,8 @@ REASONS = (
             ),
         },
         evidence=("labels of the object",),
-        hints=(_NO_WORDS, r"no nodes with enough resources were found"),
+        upstream=(r"does not have a queue label", r"gpu memory count on the node was not synced"),
+        hints=NOT_PLACED,
         never=True,
     ),
     Reason(

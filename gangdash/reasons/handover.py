@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.patterns import DOMAINS, GPUS, LARGEST_NODE, NOT_PLACED, NOT_READY_GANG, TAINTS
 from gangdash.reasons.reason import Reason
-
-_NOT_READY = r"(Job is not ready for scheduling|Waiting for \d+ pods)"
-_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for"
-_GPU_WORDS = r"didn't have enough resources?: GPUs"
 
 REASONS = (
     Reason(
@@ -30,7 +27,7 @@ REASONS = (
             ),
         },
         evidence=("status and conditions of the controller's object", "events of that controller"),
-        upstream=(_NOT_READY,),
+        upstream=NOT_READY_GANG,
     ),
     Reason(
         code=ReasonCode.SCHEDULING_GATE,
@@ -48,7 +45,7 @@ REASONS = (
             ),
         },
         evidence=("spec.schedulingGates of the pods",),
-        upstream=(_NOT_READY, r"SchedulingGated"),
+        upstream=(*NOT_READY_GANG, r"SchedulingGated"),
     ),
     Reason(
         code=ReasonCode.SUSPENDED,
@@ -57,7 +54,7 @@ REASONS = (
         who=Who.OWNER,
         sentence="{kind} {name} is suspended ({field}), so {missing:pod is|pods are} not created.",
         evidence=("spec.suspend of the owner",),
-        upstream=(_NOT_READY,),
+        upstream=NOT_READY_GANG,
     ),
     Reason(
         code=ReasonCode.MEMBERS_MISSING,
@@ -84,7 +81,7 @@ REASONS = (
             ),
         },
         evidence=("pods with the gang's annotation", "minimums of the PodGroup"),
-        upstream=(_NOT_READY,),
+        upstream=NOT_READY_GANG,
     ),
     Reason(
         code=ReasonCode.ADMISSION_DOWN,
@@ -138,7 +135,7 @@ REASONS = (
             ),
         },
         evidence=("label grove.io/base-podgang", "state of the base gang"),
-        upstream=(_NOT_READY, r"SchedulingGated"),
+        upstream=(*NOT_READY_GANG, r"SchedulingGated"),
     ),
     Reason(
         code=ReasonCode.NODES_CORDONED,
@@ -151,7 +148,7 @@ REASONS = (
         ),
         evidence=("spec.unschedulable of the nodes", "re-run with the nodes repaired"),
         upstream=(r"node\(s\) were unschedulable|NodeUnschedulable|unschedulable",),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *GPUS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.NODES_NOT_READY,
@@ -165,7 +162,7 @@ REASONS = (
         forms={"unknown": "Would fit with {examples:list} ready ({free} free there)."},
         evidence=("Ready condition of the nodes", "re-run with the nodes repaired"),
         upstream=(r"not ready|NotReady|unreachable",),
-        hints=(_SHORT_WORDS, r"had untolerated taint"),
+        hints=(*NOT_PLACED, *GPUS, *TAINTS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.NODES_TAINTED_BY_STATE,
@@ -181,8 +178,8 @@ REASONS = (
             ),
         },
         evidence=("taints of the nodes and when they were added", "re-run with the nodes repaired"),
-        upstream=(r"had untolerated taint",),
-        hints=(_SHORT_WORDS,),
+        upstream=TAINTS,
+        hints=(*NOT_PLACED, *GPUS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.DEVICES_UNHEALTHY,
@@ -204,8 +201,8 @@ REASONS = (
             "device plugin on that node",
             "re-run with the devices back",
         ),
-        upstream=(_GPU_WORDS,),
-        hints=(_SHORT_WORDS, r"node-group"),
+        upstream=GPUS,
+        hints=(*NOT_PLACED, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.DEVICE_PLUGIN_MISSING,
@@ -236,8 +233,8 @@ REASONS = (
             ),
         },
         evidence=("allocatable of the nodes", "DaemonSet and pods of the device plugin", "labels of the nodes"),
-        upstream=(_GPU_WORDS, r"No node in the .*node-pool has"),
-        hints=(_SHORT_WORDS,),
+        upstream=(*GPUS, *LARGEST_NODE),
+        hints=(*NOT_PLACED, *GPUS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.TERMINATING_PODS_HOLD,
@@ -256,7 +253,7 @@ REASONS = (
         },
         evidence=("deletionTimestamp of the pods", "state of their nodes", "re-run with the pods gone"),
         upstream=(r"was pipelined to node",),
-        hints=(_SHORT_WORDS, _GPU_WORDS),
+        hints=(*NOT_PLACED, *GPUS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.ADMISSION_REFUSED,
@@ -273,6 +270,6 @@ REASONS = (
             ),
         },
         evidence=("phase Failed with a reason of the kubelet", "events of the pods"),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *GPUS, *DOMAINS),
     ),
 )

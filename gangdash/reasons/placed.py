@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.patterns import AMOUNTS, GPUS, NOT_PLACED, NOT_READY_GANG
 from gangdash.reasons.reason import Reason
-
-_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for|Unable to schedule"
-_NOT_READY = r"(Job is not ready for scheduling|Waiting for \d+ pods)"
 
 REASONS = (
     Reason(
@@ -31,7 +29,7 @@ REASONS = (
             ),
         },
         evidence=("minimum of the PodGroup against the size of its owner",),
-        hints=(_SHORT_WORDS, r"quota has reached"),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, r"quota has reached"),
     ),
     Reason(
         code=ReasonCode.BELOW_MINIMUM,
@@ -51,7 +49,7 @@ REASONS = (
         },
         evidence=("minimum of the PodGroup", "stale timestamp and grace period"),
         upstream=(r"Job is stale",),
-        hints=(_SHORT_WORDS, _NOT_READY),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *NOT_READY_GANG),
     ),
     Reason(
         code=ReasonCode.SIBLING_GANG_WAITS,
@@ -60,7 +58,11 @@ REASONS = (
         who=Who.OWNER,
         sentence="Placed, but {sibling} of the same {kind} waits: {why}.",
         evidence=("gangs of one owner",),
-        hints=(_SHORT_WORDS,),
+        hints=(
+            *NOT_PLACED,
+            *GPUS,
+            *AMOUNTS,
+        ),
     ),
     Reason(
         code=ReasonCode.MUTUAL_WAIT,
@@ -72,7 +74,11 @@ REASONS = (
             "{all_nodes:node|nodes} and each lacks pods, so none completes: no PodGroup binds them."
         ),
         evidence=("placed and waiting pods of each workload", "free capacity"),
-        hints=(_SHORT_WORDS,),
+        hints=(
+            *NOT_PLACED,
+            *GPUS,
+            *AMOUNTS,
+        ),
     ),
     Reason(
         code=ReasonCode.TOPOLOGY_NOT_KEPT,
@@ -120,7 +126,7 @@ REASONS = (
         forms={"unknown": "The scheduler evicted it {ago:span} ago, and no event says for whom; it has waited since."},
         evidence=("Evict event or annotation of the PodGroup",),
         upstream=(r"was preempted by workload",),
-        hints=(_SHORT_WORDS, _NOT_READY),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *NOT_READY_GANG),
     ),
     Reason(
         code=ReasonCode.PREEMPTED,
@@ -133,7 +139,7 @@ REASONS = (
         },
         evidence=("Evict event of the PodGroup",),
         upstream=(r"was preempted by higher priority workload",),
-        hints=(_SHORT_WORDS, _NOT_READY),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *NOT_READY_GANG),
     ),
     Reason(
         code=ReasonCode.CONSOLIDATED,
@@ -143,7 +149,7 @@ REASONS = (
         sentence="{evicted:pod was|pods were} evicted {ago:span} ago to be packed elsewhere; it has waited since.",
         evidence=("Evict event of the PodGroup",),
         upstream=(r"bin packing \(resource consolidation\)",),
-        hints=(_SHORT_WORDS, _NOT_READY),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *NOT_READY_GANG),
     ),
     Reason(
         code=ReasonCode.STALE_GANG,
@@ -166,7 +172,7 @@ REASONS = (
         },
         evidence=("StaleJob and Evict events", "minimum and grace period of the PodGroup"),
         upstream=(r"doesn't meet the minimum required number of pods", r"Job is stale"),
-        hints=(_SHORT_WORDS, _NOT_READY),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *NOT_READY_GANG),
     ),
     Reason(
         code=ReasonCode.EVICTED_BY_NODE,
@@ -178,7 +184,7 @@ REASONS = (
         ),
         evidence=("status.reason of the pods", "taint eviction events"),
         upstream=(r"TaintManagerEviction|Evicted",),
-        hints=(_SHORT_WORDS, _NOT_READY),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *NOT_READY_GANG),
     ),
     Reason(
         code=ReasonCode.EVICTION_LOOP,
@@ -187,7 +193,7 @@ REASONS = (
         who=Who.QUEUE_ADMIN,
         sentence="Placed and evicted {times:time|times} in {window:span}, the last time {ago:span} ago for {by}.",
         evidence=("repeated Evict events of the PodGroup",),
-        hints=(_SHORT_WORDS, r"preempted"),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, r"preempted"),
     ),
     Reason(
         code=ReasonCode.IMAGE_PULL,

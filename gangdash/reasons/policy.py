@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.patterns import AMOUNTS, DOMAINS, GPUS, NOT_PLACED, NOT_READY_GANG
 from gangdash.reasons.reason import Reason
-
-_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for|Unable to schedule"
 
 REASONS = (
     Reason(
@@ -67,7 +66,7 @@ REASONS = (
             ),
         },
         evidence=("fair share of the queue in this cycle", "preemptible holders in other queues"),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.HOLDERS_PROTECTED,
@@ -89,7 +88,7 @@ REASONS = (
             ),
         },
         evidence=("quota and use of both queues", "preemptibility and minimum run time of the holders"),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.QUEUED_BEHIND,
@@ -116,7 +115,7 @@ REASONS = (
             ),
         },
         evidence=("order of queues and gangs in this cycle", "replay of the gang alone"),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *DOMAINS),
     ),
     Reason(
         code=ReasonCode.NAMESPACE_QUOTA,
@@ -135,7 +134,7 @@ REASONS = (
         },
         evidence=("ResourceQuota status", "events about refused pod creation"),
         upstream=(r"exceeded quota",),
-        hints=(_SHORT_WORDS, r"Waiting for \d+ pods"),
+        hints=(*NOT_PLACED, *NOT_READY_GANG),
     ),
     Reason(
         code=ReasonCode.PREEMPTION_DELAY,
@@ -148,6 +147,6 @@ REASONS = (
         ),
         evidence=("spec.preemptionDelay of the PodGroup", "creation and last eviction time"),
         upstream=(r"PreemptionDelayNotElapsed", r"within its preemption delay window"),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *DOMAINS),
     ),
 )

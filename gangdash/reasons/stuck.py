@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gangdash.engine.verdict import ReasonCode, Who
+from gangdash.reasons.patterns import BINDING, NOT_PLACED
 from gangdash.reasons.reason import Reason
-
-_SHORT_WORDS = r"no nodes with enough resources were found|Resources were (not )?found for|Unable to schedule"
 
 REASONS = (
     Reason(
@@ -28,7 +27,6 @@ REASONS = (
             ),
         },
         evidence=("the replay places the gang", "a condition, event or unchanged cluster older than the limits"),
-        hints=(_SHORT_WORDS,),
     ),
     Reason(
         code=ReasonCode.SCHEDULER_SILENT,
@@ -78,7 +76,7 @@ REASONS = (
             ),
         },
         evidence=("BindRequest status", "BindingError events"),
-        upstream=(r"Failed to bind pod", r"BindingError"),
+        upstream=BINDING,
         hints=(r"Bound successfully",),
     ),
     Reason(
@@ -94,7 +92,7 @@ REASONS = (
             ),
         },
         evidence=("repeated Scheduled and BindingError events", "BindRequest status"),
-        upstream=(r"Failed to bind pod", r"BindingError"),
+        upstream=BINDING,
         hints=(r"Bound successfully", r"Successfully assigned"),
     ),
     Reason(
@@ -117,7 +115,6 @@ REASONS = (
             "{defect}."
         ),
         evidence=("version of the scheduler", "the signs of that fault in the objects"),
-        hints=(_SHORT_WORDS,),
     ),
     Reason(
         code=ReasonCode.GREEDY_MISS,
@@ -135,7 +132,7 @@ REASONS = (
             ),
         },
         evidence=("exact search on the snapshot", "replay of the scheduler's walk"),
-        hints=(_SHORT_WORDS, r"couldn't be satisfied"),
+        hints=(*NOT_PLACED, r"couldn't be satisfied"),
     ),
     Reason(
         code=ReasonCode.SEARCH_BUDGET,
@@ -146,6 +143,6 @@ REASONS = (
             "Evictions that start it exist, but the scheduler's search budget ({budget}) ends before it finds them."
         ),
         evidence=("scenario search budgets of the shard", "replay without them"),
-        hints=(_SHORT_WORDS,),
+        hints=(*NOT_PLACED,),
     ),
 )

@@ -30,7 +30,16 @@ from gangdash.engine.explain.room import Room
 from gangdash.engine.explain.stages import stage_of
 from gangdash.engine.explain.times import waiting_since
 from gangdash.engine.explain.words import scheduler_words
-from gangdash.engine.verdict import Certainty, Explanation, Finding, GangRef, Members, ReasonCode, Verdict
+from gangdash.engine.verdict import (
+    Certainty,
+    Explanation,
+    Finding,
+    GangRef,
+    Members,
+    ReasonCode,
+    SchedulerWords,
+    Verdict,
+)
 
 MAX_ALSO = 4
 
@@ -119,8 +128,19 @@ def compose(gang: Gang, findings: list[Finding]) -> Explanation:
         members=first.members or _members(gang),
         fixes=first.fixes,
         also=tuple(also),
-        scheduler=scheduler_words(gang),
+        scheduler=_words(gang, first),
     )
+
+
+def _words(gang: Gang, first: Finding) -> SchedulerWords | None:
+    """Return the cluster's words; words from before the gang became placeable are outdated by that."""
+    words = scheduler_words(gang)
+    if words is None or words.at is None or not placeable.placed_by_replay(gang):
+        return words
+    since = placeable.placeable_since(gang)
+    if first.verdict in {Verdict.WILL_START, Verdict.STUCK} and words.at < since and words.outdated_by is None:
+        return replace(words, outdated_by=since)
+    return words
 
 
 def _members(gang: Gang) -> Members:
