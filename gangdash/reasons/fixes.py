@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gangdash.engine.verdict import Fix, FixKind
 from gangdash.reasons.wording import compose
 
-_SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
+SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
     FixKind.RAISE_LIMIT: {"": "Raise the {resource} limit of queue {queue} from {now:bare} to {to}."},
     FixKind.RAISE_QUOTA: {
         "": "Raise the {resource} quota of queue {queue} from {now:bare} to {to}.",
@@ -47,4 +47,4 @@ _SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
 
 def fix_sentence(fix: Fix) -> str:
     """Return the one sentence of a fix."""
-    return compose(_SENTENCES[fix.kind][fix.form], {**fix.change, **fix.facts})
+    return compose(SENTENCES[fix.kind][fix.form], {**fix.change, **fix.facts})
