@@ -12,10 +12,13 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_ready
 
+from gangdash import broker
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gangdash.settings.embedded")
 
 POLL_TASK = "collector.poll_clusters"
 
+broker.install()
 app = Celery("gangdash")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
