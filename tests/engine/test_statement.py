@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangdash.engine.plugins import open_session
-from gangdash.engine.session import ACTIVE_ALLOCATED, GPU, Kind, Session, Statement, Status
+from gangdash.engine.session import ACTIVE_ALLOCATED, GPU, Kind, NodeState, Session, Statement, Status, TaskState
 from tests.engine.builders import Cluster
 from tests.engine.worlds import clusters, state_of
 
@@ -154,3 +154,72 @@ def test_a_pod_of_no_gang_cannot_be_changed() -> None:
     session = _open(cluster)
     with pytest.raises(LookupError, match="no gang"):
         session.statement().evict(next(iter(session.tasks.values())))
+
+
+class _Diary:
+    """Listens to a session and writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.entries: list[str] = []
+
+    def node_added(self, task: TaskState, node: NodeState) -> None:
+        self.entries.append(f"+{node.name}")
+
+    def node_removed(self, task: TaskState, node: NodeState) -> None:
+        self.entries.append(f"-{node.name}")
+
+    def allocated(self, task: TaskState, node: NodeState) -> None:
+        self.entries.append(f"holds {node.name}")
+
+    def released(self, task: TaskState, node: NodeState) -> None:
+        self.entries.append(f"leaves {node.name}")
+
+    def told(self) -> list[str]:
+        told, self.entries = self.entries, []
+        return told
+
+
+def test_listeners_hear_of_everything_and_of_its_undo() -> None:
+    session = _one_gang()
+    diary = _Diary()
+    session.listeners.append(diary)
+    run = next(task for task in session.tasks.values() if task.name == "run-0")
+    wait = next(task for task in session.tasks.values() if task.name == "wait-0")
+    statement = session.statement()
+    statement.allocate(wait, session.nodes["n1"])
+    assert diary.told() == ["+n1", "holds n1"]
+    statement.evict(run)
+    assert diary.told() == ["-n0", "+n0", "leaves n0"]
+    statement.pipeline(run, session.nodes["n1"], update_if_on_node=False)
+    assert diary.told() == ["+n1", "holds n1"]
+    statement.discard()
+    assert diary.told() == [
+        *["leaves n1", "-n1"],
+        *["-n0", "+n0", "holds n0"],
+        *["leaves n1", "-n1"],
+    ]
+
+
+def test_listeners_hear_when_an_eviction_is_taken_back() -> None:
+    session = _one_gang()
+    diary = _Diary()
+    session.listeners.append(diary)
+    run = next(task for task in session.tasks.values() if task.name == "run-0")
+    statement = session.statement()
+    statement.evict(run)
+    diary.told()
+    statement.unevict(run)
+    assert diary.told() == ["-n0", "+n0", "holds n0"]
+    statement.discard()
+    assert diary.told() == ["leaves n0", "-n0", "+n0", "-n0", "+n0", "holds n0"]
+
+
+def test_listeners_hear_when_allocations_turn_into_promises() -> None:
+    session = _one_gang(1)
+    diary = _Diary()
+    statement = session.statement()
+    job = session.jobs["wait"]
+    statement.allocate(next(iter(job.tasks.values())), session.nodes["n1"])
+    session.listeners.append(diary)
+    statement.pipeline_allocated(job)
+    assert diary.told() == ["-n1", "leaves n1", "+n1", "holds n1"]

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Heap(Generic[T]):
-    """``limit``: after a push beyond it the element at that position of the heap, not the worst one, is dropped."""
+    """``limit``: after a push beyond it the last element of the heap, not the worst one, is dropped."""
 
     def __init__(self, before: Callable[[T, T], bool], limit: int | None = None) -> None:
         self._before = before
@@ -31,25 +31,17 @@ class Heap(Generic[T]):
         self._items.append(item)
         self._up(len(self._items) - 1)
         if self._limit is not None and len(self._items) > self._limit:
-            self._remove(self._limit)
+            self._items.pop()
 
     def pop(self) -> T:
         items, last = self._items, len(self._items) - 1
         items[0], items[last] = items[last], items[0]
-        self._down(0, last)
+        self._down(last)
         return items.pop()
 
     def fix_top(self) -> None:
         """Let the top element sink if it no longer belongs there."""
-        self._down(0, len(self._items))
-
-    def _remove(self, index: int) -> None:
-        items, last = self._items, len(self._items) - 1
-        if index != last:
-            items[index], items[last] = items[last], items[index]
-            if not self._down(index, last):
-                self._up(index)
-        items.pop()
+        self._down(len(self._items))
 
     def _up(self, index: int) -> None:
         items = self._items
@@ -60,8 +52,8 @@ class Heap(Generic[T]):
             items[index], items[parent] = items[parent], items[index]
             index = parent
 
-    def _down(self, start: int, size: int) -> bool:
-        items, index = self._items, start
+    def _down(self, size: int) -> None:
+        items, index = self._items, 0
         while (child := 2 * index + 1) < size:
             right = child + 1
             if right < size and self._before(items[right], items[child]):
@@ -70,4 +62,3 @@ class Heap(Generic[T]):
                 break
             items[index], items[child] = items[child], items[index]
             index = child
-        return index > start

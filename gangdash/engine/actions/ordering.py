@@ -106,10 +106,6 @@ class JobsByQueue:
         return job.rank
 
     def _node_before(self, left: _Node, right: _Node) -> bool:
-        if not len(left):
-            return not self._victims
-        if not len(right):
-            return self._victims
         return comes_first(self._session, self._contender(left), self._contender(right)) is not self._victims
 
     def _contender(self, node: _Node) -> Contender:

@@ -8,7 +8,7 @@ framework/session.go (KAI d5bc503a).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gangdash.engine.rules.choice import choices_of
 from gangdash.engine.rules.gpu_sharing import choose_groups
@@ -26,6 +26,7 @@ from gangdash.engine.session import (
     TaskState,
 )
 from gangdash.engine.session.buckets import Buckets
+from gangdash.engine.session.hooks import SubsetNodes
 from gangdash.engine.statement.errors import DEFAULT_TASK_ERROR
 
 SCHEDULING_ERRORS = "PodSchedulingErrors"
@@ -104,19 +105,16 @@ class _Attempt:
         self, member: SubGroup, tasks: Sequence[TaskState], nodes: list[NodeState]
     ) -> Iterable[list[NodeState]]:
         """Return what the rules leave of a node set, each rule narrowing what the one before it gave."""
-        subsets = self._session.hooks.subset_nodes
-        if len(subsets) == 1:
-            return subsets[0](self._job, member, tasks, nodes) or ()
-        sets = [nodes]
-        for subset in subsets:
-            narrower: list[list[NodeState]] = []
-            for node_set in sets:
-                found = subset(self._job, member, tasks, node_set)
-                if found is None:
-                    return ()
-                narrower.extend(found)
-            sets = narrower
+        sets: Iterable[list[NodeState]] = (nodes,)
+        for subset in self._session.hooks.subset_nodes:
+            sets = self._narrowed(subset, member, tasks, sets)
         return sets
+
+    def _narrowed(
+        self, subset: SubsetNodes, member: SubGroup, tasks: Sequence[TaskState], sets: Iterable[list[NodeState]]
+    ) -> Iterator[list[NodeState]]:
+        for nodes in sets:
+            yield from subset(self._job, member, tasks, nodes) or ()
 
     def _place_member(self, member: SubGroup, tasks: Sequence[TaskState], nodes: list[NodeState]) -> bool:
         if isinstance(member, PodSet):
