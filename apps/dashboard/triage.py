@@ -76,7 +76,7 @@ class Headline:
     lead: str
 
 
-def headline(totals: WaitingTotals, gpus: GpuTotals, groups: Sequence[Group]) -> Headline:
+def headline(totals: WaitingTotals, gpus: GpuTotals, causes: Sequence[CauseGroup]) -> Headline:
     """Return the page's first sentence, with its numbers, and the largest cause under it."""
     if not totals.gangs and not gpus.total:
         return Headline("Nothing is read yet", "No gang and no node is known that you may see.")
@@ -88,15 +88,15 @@ def headline(totals: WaitingTotals, gpus: GpuTotals, groups: Sequence[Group]) ->
     )
     if not totals.waiting:
         title = f"Nothing waits; {numbers.number(gpus.free)} of {numbers.counted(gpus.total, 'GPU')} are free"
-    return Headline(title, _lead(totals, groups))
+    return Headline(title, _lead(totals, causes))
 
 
-def _lead(totals: WaitingTotals, groups: Sequence[Group]) -> str:
+def _lead(totals: WaitingTotals, causes: Sequence[CauseGroup]) -> str:
     placed = totals.gangs - totals.waiting - totals.undiagnosed
     parts = []
-    largest = max(groups, key=lambda group: group.gpus, default=None)
+    largest = max(causes, key=lambda cause: cause.gpus, default=None)
     if largest is not None and totals.waiting > 1 and largest.gpus:
-        share = f"{numbers.counted(largest.gpus, 'GPU')} in {numbers.counted(largest.gangs, 'gang')}"
+        share = f"{numbers.counted(largest.gpus, 'GPU')} in {numbers.counted(len(largest.gangs), 'gang')}"
         parts.append(f"Largest cause: {cause_title(largest.code)}, {share}.")
     if totals.telling:
         tell = "one has" if totals.telling == 1 else f"{numbers.number(totals.telling)} have"

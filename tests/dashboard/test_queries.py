@@ -12,11 +12,11 @@ from tests.dashboard.world import World, bind
 
 # Session, user and freshness are four of each.
 BASELINE = {
-    "/": 14,
+    "/": 16,
     "/fragments/freshness": 4,
-    "/fragments/triage-summary": 9,
+    "/fragments/triage-summary": 8,
     "/fragments/triage-list": 6,
-    "/fragments/waiting-chart": 6,
+    "/fragments/waiting-chart": 7,
     "/fragments/changes": 5,
     "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/": 10,
     "/gangs/": 8,

@@ -31,7 +31,9 @@ def test_nothing_waits(world: World, as_alice: Client) -> None:
 def test_filters_that_hide_everything_are_named(world: World, as_alice: Client) -> None:
     text = visible_text(as_alice.get("/?queue=batch-eval&verdict=CONFIG").content)
     assert "No waiting gang matches" in text
-    assert "The filters queue batch-eval and verdict Config hide every waiting gang." in text
+    assert "The filters queue batch-eval and verdict Config hide all of them." in text
+    assert "10 of 17 gangs wait for 174 GPUs" in text
+    assert "No waiting gang matches 10 gangs wait." in text
 
 
 def test_without_a_cluster_the_page_says_what_to_do(as_alice: Client) -> None:

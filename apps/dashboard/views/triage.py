@@ -59,18 +59,20 @@ def ask_of(request: HttpRequest) -> Ask:
     return Ask(scope, view, tuple(fresh), timezone.now(), veil_for(scope=scope))
 
 
-def summary_context(ask: Ask, found: Sequence[triage.Group]) -> dict[str, Any]:
-    """Return headline, capacity and tiles. Tiles ignore the who filter: they are where it is changed."""
+def summary_context(ask: Ask) -> dict[str, Any]:
+    """Return headline, capacity and tiles: they tell of the whole place, whatever the list's filters hide."""
+    place = ask.view.cleared().filter
     gpus = gpu_totals(scope=ask.scope, cluster=ask.view.cluster)
-    waiting = waiting_totals(scope=ask.scope, view=replace(ask.view.without("who").filter, state=()))
+    waiting = waiting_totals(scope=ask.scope, view=place)
+    causes = cause_groups(scope=ask.scope, view=place)
     urls = {
         who: (ask.view.without("who", who) if who in ask.view.filter.who else ask.view.with_value("who", who)).query()
         or "?"
         for who in marks.WHO
     }
-    found_tiles = who_tiles(scope=ask.scope, view=ask.view.without("who").filter)
+    found_tiles = who_tiles(scope=ask.scope, view=place)
     return {
-        "headline": triage.headline(waiting, gpus, found),
+        "headline": triage.headline(waiting, gpus, causes),
         "waiting": waiting,
         "gpus": gpus,
         "lost_words": triage.lost_words(gpus),
@@ -192,7 +194,7 @@ def triage_page(request: HttpRequest) -> HttpResponse:
     """Draw the whole page."""
     ask = ask_of(request)
     found = list_groups(ask)
-    summary = summary_context(ask, found)
+    summary = summary_context(ask)
     context = {
         **summary,
         **chart_context(ask, summary["gpus"]),
@@ -206,9 +208,7 @@ def triage_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def summary_fragment(request: HttpRequest) -> HttpResponse:
     ask = ask_of(request)
-    return fragment(
-        request, "dashboard/_triage_summary.html", lambda: summary_context(ask, list_groups(ask)), etag=ask.etag
-    )
+    return fragment(request, "dashboard/_triage_summary.html", lambda: summary_context(ask), etag=ask.etag)
 
 
 @require_safe
