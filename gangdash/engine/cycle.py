@@ -38,6 +38,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     stale.NAME: stale.execute,
 }
 _WAITING = (PodOutcome.PENDING, PodOutcome.GATED)
+_UNPLACED = (Status.PENDING, Status.GATED)
 
 
 class _Story(NamedTuple):
@@ -112,7 +113,7 @@ def _gang(session: Session, job: JobState, stories: dict[str, _Story], failed: l
         outcome=outcome,
         action=actions[-1] if actions else None,
         pods=tuple(pods),
-        errors=tuple(_errors(job)) if any(pod.outcome in _WAITING for pod in pods) else (),
+        errors=tuple(_errors(job)) if any(task.start_status in _UNPLACED for task in tasks) else (),
         one_of_several=job.key in session.one_of_several,
         budget_hit=session.budget_hits.get(job.key, ""),
         not_modelled=tuple(session.not_modelled.get(job.key, ())),
@@ -121,7 +122,7 @@ def _gang(session: Session, job: JobState, stories: dict[str, _Story], failed: l
 
 
 def _errors(job: JobState) -> Iterable[FitError]:
-    """Return the errors noted for the gang, without repetitions; several texts of one error are set apart by bars."""
+    """Return the errors noted for a gang that waited, without repetitions; several texts of one error are set apart by bars."""
     seen: set[FitError] = set()
     for error in job.errors:
         told = FitError(error.reason, " | ".join(error.messages))
