@@ -122,7 +122,7 @@ def _gang(session: Session, job: JobState, stories: dict[str, _Story], failed: l
 
 
 def _errors(job: JobState) -> Iterable[FitError]:
-    """Return the errors noted for a gang that waited, without repetitions; several texts of one error are set apart by bars."""
+    """Return the errors noted for a gang, each once; several texts of one error are set apart by bars."""
     seen: set[FitError] = set()
     for error in job.errors:
         told = FitError(error.reason, " | ".join(error.messages))
