@@ -28,17 +28,23 @@ ROWS_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One waiting gang. ``fix`` is the cheapest one; ``signature`` changes with any cell but the clock's."""
+    """One waiting gang; what its document says comes when the row is shown. ``fix`` is the cheapest one."""
 
     gang: Gang
     url: str
     sentence: str
-    short: Shortfall | None
-    fix: str
-    is_fix_verified: bool
-    fixes_refused: int
     gpu_hours: float
-    signature: str
+    short: Shortfall | None = None
+    fix: str = ""
+    is_fix_verified: bool = False
+    fixes_refused: int = 0
+
+    @property
+    def signature(self) -> str:
+        """Return what changes with any cell but the clock's."""
+        gang = self.gang
+        facts = (gang.pk, gang.verdict, gang.code, gang.queue, gang.gpus_waiting, gang.shape, self.sentence)
+        return repr((*facts, self.short, self.fix, self.is_fix_verified, self.fixes_refused))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,20 +157,22 @@ def _tile(who: str, tile: WhoTile | None, whole: float, url: str, is_picked: boo
     )
 
 
-def groups(
-    found: Sequence[CauseGroup],
-    documents: Mapping[int, Mapping[str, Any]],
-    view: ListView,
-    *,
-    now: datetime,
-) -> list[Group]:
+def groups(found: Sequence[CauseGroup], view: ListView, *, now: datetime, veil: Veil) -> list[Group]:
     """Return the causes with their rows, sorted; without grouping one group holds every row."""
-    made = [_group(cause, documents, now) for cause in found]
+    made = [_group(cause, now, veil) for cause in found]
     if not view.is_grouped:
         rows = [row for group in made for row in group.rows]
         made = [Group("all", "", "", "", "", "", 0.0, len(rows), 0.0, tuple(rows))] if rows else []
     sorted_rows = [_sorted_group(group, view.sort) for group in made]
     return sorted(sorted_rows, key=lambda group: _group_key(group, view.sort))
+
+
+def filled(found: Sequence[Group], documents: Mapping[int, Mapping[str, Any]]) -> list[Group]:
+    """Put what the documents say, shortfall and fix, into the rows; only rows that are shown need theirs read."""
+    return [
+        replace(group, rows=tuple(_filled_row(row, documents.get(row.gang.pk, {})) for row in group.rows))
+        for group in found
+    ]
 
 
 def drawn(found: Sequence[Group]) -> tuple[list[Group], int]:
@@ -180,9 +188,9 @@ def drawn(found: Sequence[Group]) -> tuple[list[Group], int]:
     return kept, sum(len(group.rows) for group in found) - rows
 
 
-def _group(cause: CauseGroup, documents: Mapping[int, Mapping[str, Any]], now: datetime) -> Group:
-    rows = tuple(row_of(gang, documents.get(gang.pk, {}), now=now) for gang in cause.gangs)
-    sentences = {str(documents.get(gang.pk, {}).get("sentence", "")) for gang in cause.gangs}
+def _group(cause: CauseGroup, now: datetime, veil: Veil) -> Group:
+    rows = tuple(_row(gang, now, veil) for gang in cause.gangs)
+    sentences = {row.sentence for row in rows}
     same = sentences.pop() if len(sentences) == 1 else ""
     subject = f": {cause.subject}" if "/" in cause.subject else ""
     return Group(
@@ -199,23 +207,26 @@ def _group(cause: CauseGroup, documents: Mapping[int, Mapping[str, Any]], now: d
     )
 
 
-def row_of(gang: Gang, document: Mapping[str, Any], *, now: datetime) -> Row:
-    """Return one gang's row; without a document there is no shortfall and no fix to show."""
-    binding = document.get("binding") or []
-    fixes = document.get("fixes") or []
-    first = fixes[0] if fixes else {}
+def _row(gang: Gang, now: datetime, veil: Veil) -> Row:
     waited = (now - gang.waiting_since).total_seconds() / 3600 if gang.waiting_since else 0.0
-    signature = repr((gang.verdict, gang.code, gang.queue, gang.gpus_waiting, gang.shape, binding[:1], first))
     return Row(
         gang=gang,
         url=gang_url(gang),
-        sentence=str(document.get("sentence", "")),
+        sentence=veil.text(gang.sentence, cluster=gang.cluster.name),
+        gpu_hours=max(0.0, (gang.gpus_waiting or 0.0) * waited),
+    )
+
+
+def _filled_row(row: Row, document: Mapping[str, Any]) -> Row:
+    binding = document.get("binding") or []
+    fixes = document.get("fixes") or []
+    first = fixes[0] if fixes else {}
+    return replace(
+        row,
         short=shortfall(binding[0]) if binding else None,
         fix=str(first.get("sentence", "")),
         is_fix_verified=bool(first.get("verified")),
         fixes_refused=int(document.get("fixes_refused") or 0),
-        gpu_hours=max(0.0, (gang.gpus_waiting or 0.0) * waited),
-        signature=signature,
     )
 
 

@@ -27,7 +27,6 @@ from apps.diagnosis.selectors import (
 )
 from apps.inventory.selectors import GpuTotals, gpu_totals
 from apps.workloads.choices import GangState
-from apps.workloads.models import Gang
 from apps.workloads.selectors import cause_groups, filter_choices, waiting_totals, who_tiles
 from apps.workloads.veil import Veil, veil_for
 
@@ -83,31 +82,33 @@ def summary_context(ask: Ask) -> dict[str, Any]:
     }
 
 
-def documents_of(gangs: Sequence[Gang], veil: Veil) -> dict[int, dict[str, Any]]:
-    """Return what is said of each gang now, as the reader may see it; one query."""
+def filled(ask: Ask, found: Sequence[triage.Group]) -> list[triage.Group]:
+    """Return the groups with what the documents of their rows say, as the reader may see it; one query."""
+    gangs = [row.gang for group in found for row in group.rows]
     clusters = {gang.pk: gang.cluster.name for gang in gangs}
     records = explanation_current_list(gangs=gangs)
-    return {key: veil.value(record.data(), cluster=clusters[key]) for key, record in records.items()}
+    documents = {key: ask.veil.value(row.data(), cluster=clusters[key]) for key, row in records.items()}
+    return triage.filled(found, documents)
 
 
 def list_groups(ask: Ask) -> list[triage.Group]:
-    """Return every waiting gang of the view, grouped and sorted; two queries."""
+    """Return every waiting gang of the view, grouped and sorted, without what only documents say."""
     causes = [
         replace(cause, subject=ask.veil.text(cause.subject, cluster=cause.gangs[0].cluster.name))
         for cause in cause_groups(scope=ask.scope, view=ask.view.filter)
     ]
-    documents = documents_of([gang for cause in causes for gang in cause.gangs], ask.veil)
-    return triage.groups(causes, documents, ask.view, now=ask.now)
+    return triage.groups(causes, ask.view, now=ask.now, veil=ask.veil)
 
 
 def list_context(request: HttpRequest, ask: Ask, found: Sequence[triage.Group]) -> dict[str, Any]:
-    groups, left_out = triage.drawn(found)
-    signatures = [(row.gang.pk, row.signature) for group in found for row in group.rows]
+    kept, left_out = triage.drawn(found)
+    groups = filled(ask, kept)
+    signatures = [row.signature for group in groups for row in group.rows]
     view = ask.view
     return {
         "groups": groups,
         "left_out": left_out,
-        "row_count": len(signatures),
+        "row_count": len(signatures) + left_out,
         "view": view,
         "chips": filters.chips(view),
         "sort_word": filters.SORTS[view.sort],
@@ -118,7 +119,7 @@ def list_context(request: HttpRequest, ask: Ask, found: Sequence[triage.Group]) 
         "is_first_read": bool(ask.fresh) and all(row.cluster.diagnosed_as_of is None for row in ask.fresh),
         "fresh": ask.fresh,
         "curl": curl(request, view),
-        "etag_list": etag_of(view.query(), signatures, [row.state for row in ask.fresh]),
+        "etag_list": etag_of(view.query(), signatures, left_out, [row.state for row in ask.fresh]),
     }
 
 
@@ -262,7 +263,7 @@ COLUMNS: Sequence[Column[triage.Row]] = (
 def export(request: HttpRequest, form: str) -> HttpResponse:
     """Hand out the list as CSV or JSON, with the moment it is true for and the filters it was made with."""
     ask = ask_of(request)
-    rows = [row for group in list_groups(ask) for row in group.rows]
+    rows = [row for group in filled(ask, list_groups(ask)) for row in group.rows]
     read = [row.cluster.read_as_of for row in ask.fresh if row.cluster.read_as_of]
     as_of = min(read, default=None)
     respond = csv_response if form == "csv" else json_response
