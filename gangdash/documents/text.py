@@ -12,6 +12,7 @@ from gangdash.engine.verdict import Verdict
 from gangdash.reasons.wording import amount, clean, counted, duration, listed, number
 
 _LABEL_WIDTH = 10
+_SHOWN = 5
 _NOT_WAITING = frozenset({Verdict.HEALTHY, Verdict.VIOLATED})
 
 
@@ -60,10 +61,7 @@ def _lines(entry: ExplanationDocument) -> Iterator[str]:
     yield from _labelled("met", (_constraint(item) for item in entry.slack))
     yield from _labelled("members", _members(entry))
     yield from _labelled("nodes", (_node(group) for group in entry.nodes))
-    yield from _labelled(
-        "held by",
-        (f"{clean(h.gang)}: {counted(h.gpus, 'GPU', 'GPUs')}, evictable {clean(h.evictable)}" for h in entry.holders),
-    )
+    yield from _labelled("held by", _holders(entry))
     yield from _labelled("also", (f"{other.code}: {clean(other.sentence)}" for other in entry.also))
     yield from _labelled("fix", (_fix(fix) for fix in entry.fixes))
     yield from _labelled("waiting", _waiting(entry))
@@ -88,6 +86,13 @@ def _members(entry: ExplanationDocument) -> Iterator[str]:
     if members.unfit or members.not_evaluated:
         rest = f", {members.not_evaluated} not tried" if members.not_evaluated else ""
         yield f"{members.fit} of {members.needed} fit, {members.unfit} do not{rest}"
+
+
+def _holders(entry: ExplanationDocument) -> Iterator[str]:
+    for holder in entry.holders[:_SHOWN]:
+        yield f"{clean(holder.gang)}: {counted(holder.gpus, 'GPU', 'GPUs')}, evictable {clean(holder.evictable)}"
+    if len(entry.holders) > _SHOWN:
+        yield f"and {len(entry.holders) - _SHOWN} more"
 
 
 def _node(group: NodeEntry) -> str:

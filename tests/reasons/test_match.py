@@ -8,8 +8,9 @@ from gangdash.engine.verdict import Finding, Match, ReasonCode, SchedulerWords
 from gangdash.reasons import match_words
 
 GPU_TEXT = (
-    "PodSchedulingErrors: Resources were found for 1 pods while 2 are required for gang scheduling. Additional pods cannot "
-    "be scheduled due to: no nodes with enough resources were found: 4 node(s) didn't have enough resources: GPUs.."
+    "PodSchedulingErrors: Resources were found for 1 pods while 2 are required for gang scheduling. Additional pods "
+    "cannot be scheduled due to: no nodes with enough resources were found: "
+    "4 node(s) didn't have enough resources: GPUs.."
 )
 LIMIT_TEXT = (
     "OverLimit: Team A quota has reached the allowable limit of GPUs. Limit is 8 GPUs, currently 8 GPUs allocated"

@@ -23,13 +23,15 @@ from gangdash.engine.explain import (
     refused,
     standing,
     starting,
+    unread,
     violated,
 )
 from gangdash.engine.explain.gang import Gang
-from gangdash.engine.explain.room import Room
+from gangdash.engine.explain.room import SEARCH_STEPS, Room
 from gangdash.engine.explain.stages import stage_of
 from gangdash.engine.explain.times import waiting_since
 from gangdash.engine.explain.words import scheduler_words
+from gangdash.engine.plugins import NUMA
 from gangdash.engine.verdict import (
     Certainty,
     Explanation,
@@ -42,6 +44,8 @@ from gangdash.engine.verdict import (
 )
 
 MAX_ALSO = 4
+_NO_CAUSE = frozenset({Verdict.HEALTHY, Verdict.WILL_START, Verdict.NO_VERDICT})
+"""Verdicts that would not stop a gang once its first cause is gone."""
 
 
 def explain_gang(gang: Gang) -> Explanation:
@@ -52,16 +56,12 @@ def explain_gang(gang: Gang) -> Explanation:
 
 def _waiting(gang: Gang) -> Iterator[Finding]:
     """Yield causes in the order of decision; the first one is the verdict."""
+    yield from unread.basics(gang)
     yield from config.handling(gang)
     if gang.shard is None:
         return
-    yield from config.queue(gang)
-    yield from config.subgroups(gang)
-    yield from membership.causes(gang)
-    yield from gates.gates(gang)
-    yield from _short(gang)
-    yield from references.references(gang)
-    yield from config.topology(gang)
+    before = list(_before_scheduling(gang))
+    yield from before
     yield from evicted.evicted(gang)
     if gang.binding:
         yield from binding.bind_trouble(gang)
@@ -73,16 +73,38 @@ def _waiting(gang: Gang) -> Iterator[Finding]:
         yield from placeable.placeable(gang)
         return
     yield from incomplete.not_enforced(gang, room)
-    yield from _unplaced(gang, room)
+    yield from _unplaced(gang, room, is_tried=not before)
 
 
-def _unplaced(gang: Gang, room: Room | None) -> Iterator[Finding]:
-    """Yield why the replay does not place a gang that the scheduler does try."""
+def _before_scheduling(gang: Gang) -> Iterator[Finding]:
+    """Yield what keeps the scheduler from trying the gang at all."""
+    yield from config.queue(gang)
+    yield from config.subgroups(gang)
+    yield from membership.causes(gang)
+    yield from gates.gates(gang)
+    yield from _short(gang)
+    yield from unread.placement(gang)
+    yield from references.references(gang)
+    if gang.context.snapshot.was_read("Topology"):
+        yield from config.topology(gang)
+
+
+def _unplaced(gang: Gang, room: Room | None, *, is_tried: bool) -> Iterator[Finding]:
+    """Yield why the replay does not place a gang; rules are tried only where nothing else keeps it from being tried."""
     if room is not None:
-        yield from policy.policy(gang, room)
+        if is_tried:
+            yield from policy.policy(gang, room)
         yield from capacity.capacity(gang, room)
         yield from policy.limits_beside(gang)
-    yield Finding(ReasonCode.NOT_MODELLED, facts={"parts": ("capacity",)})
+    yield _no_answer(gang, room)
+
+
+def _no_answer(gang: Gang, room: Room | None) -> Finding:
+    """Return why no cause was found: our search ended first, or a part is not replayed."""
+    if room is not None and room.fits() is None:
+        return Finding(ReasonCode.BUDGET_EXHAUSTED, facts={"steps": SEARCH_STEPS})
+    parts = gang.result.not_modelled if gang.result is not None else ()
+    return Finding(ReasonCode.NOT_MODELLED, facts={"parts": parts or ("pods beyond the gang's minimum",)})
 
 
 def _short(gang: Gang) -> Iterator[Finding]:
@@ -116,20 +138,39 @@ def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
 def compose(gang: Gang, findings: list[Finding]) -> Explanation:
     """Put the first finding in front and the rest behind it."""
     first = findings[0]
-    also = [finding for finding in findings[1:] if finding.verdict is not Verdict.HEALTHY][:MAX_ALSO]
+    also = [finding for finding in findings[1:] if finding.verdict not in _NO_CAUSE][:MAX_ALSO]
     if not first.stage:
         first = replace(first, stage=stage_of(first.code, first.verdict))
     return Explanation(
         gang=GangRef(gang.meta.namespace, gang.meta.name, gang.meta.uid, "PodGroup", gang.owner_ref),
         finding=first,
         shard=gang.shard.name if gang.shard is not None else "",
-        certainty=Certainty.NO_VERDICT if first.verdict is Verdict.NO_VERDICT else first.certainty,
+        certainty=_certainty(gang, first),
         waiting_since=waiting_since(gang) if gang.waits else None,
         members=first.members or _members(gang),
         fixes=first.fixes,
         also=tuple(also),
         scheduler=_words(gang, first),
+        not_read=unread.unread_kinds(gang),
+        not_modelled=_not_modelled(gang),
     )
+
+
+def _certainty(gang: Gang, first: Finding) -> Certainty:
+    """Return how sure the verdict is: a replay that leaves out a part that matters proves nothing."""
+    if first.verdict is Verdict.NO_VERDICT:
+        return Certainty.NO_VERDICT
+    cut_short = gang.result is not None and bool(gang.result.budget_hit)
+    if first.certainty is Certainty.PROVED and (cut_short or _not_modelled(gang)):
+        return Certainty.UNPROVEN
+    return first.certainty
+
+
+def _not_modelled(gang: Gang) -> tuple[str, ...]:
+    """Return the parts that the replay leaves out and that nothing here makes up for."""
+    parts = gang.result.not_modelled if gang.result is not None else ()
+    known = gang.context.snapshot.was_read("NodeResourceTopology")
+    return tuple(part for part in parts if not (known and part == NUMA))
 
 
 def _words(gang: Gang, first: Finding) -> SchedulerWords | None:

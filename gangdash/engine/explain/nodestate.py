@@ -290,7 +290,8 @@ def _fix(room: Room, reason: NodeReason, name: str) -> Iterator[Fix]:
         yield Fix(FixKind.UNCORDON, target, {"nodes": (name,)}, who=Who.CLUSTER_ADMIN)
     elif reason is NodeReason.STATE_TAINT:
         state = room.session.nodes[name]
-        taints = [taint for taint in state.node.taints if is_state_taint(taint)]
+        # Taints of Kubernetes itself follow the node's condition: removing them repairs nothing.
+        taints = [t for t in state.node.taints if is_state_taint(t) and not t.key.startswith("node.kubernetes.io/")]
         for taint in taints:
             text = taint_text(taint)
             yield Fix(

@@ -45,7 +45,7 @@ CHECK_REASONS = (
     NodeReason.RESOURCE,
     NodeReason.NUMA,
 )
-_SEARCH_STEPS = 20_000
+SEARCH_STEPS = 20_000
 """Steps of one exact search here. Many are asked for one gang, so each is kept short."""
 _HOME_CHOICES = 300
 """Choices of domains for subgroups that one question may try."""
@@ -287,7 +287,7 @@ class Room:
             self._demand(index, indexes, lifts, homes.get(index))
             for index in (range(len(self.classes)) if classes is None else classes)
         ]
-        answer = place(demand, free, _SEARCH_STEPS)
+        answer = place(demand, free, SEARCH_STEPS)
         if answer.fits and classes is None:
             self.placement = tuple(
                 self.nodes[n].name for n, fill in zip(indexes, answer.fills, strict=False) if any(fill)

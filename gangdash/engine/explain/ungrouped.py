@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gangdash.engine.explain import admission, owners
+from gangdash.engine.chain.index import last_seen
+from gangdash.engine.chain.stages import stage_of
+from gangdash.engine.explain import admission, owners, upstream
 from gangdash.engine.explain.build import first, named, names
 from gangdash.engine.explain.components import component
-from gangdash.engine.explain.context import Context, last_seen
-from gangdash.engine.explain.stages import stage_of
+from gangdash.engine.explain.context import Context
 from gangdash.engine.explain.workloads import COUPLED, Workload, near_miss, workloads
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.pod import Pod
@@ -93,6 +94,7 @@ def _handled_by_nobody(workload: Workload) -> Iterator[Finding]:
     lost = [pod for pod in workload.waiting if GROUP_ANNOTATION in pod.meta.annotations]
     if lost:
         yield _lost(workload, lost)
+    yield from upstream.gated(context, [pod for pod in workload.waiting if pod.gates])
     ungrouped = [pod for pod in workload.waiting if pod.scheduler_name in context.scheduler_names and pod not in lost]
     if ungrouped:
         yield _no_podgroup(workload, ungrouped)

@@ -1,0 +1,64 @@
+"""Kinds that could not be read and that a gang depends on: what may not be taken as empty.
+
+A kind that cannot matter to the gang is not mentioned. PriorityClass is not among those that decide: the pods' own
+priority tells the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gangdash.engine.explain import config
+from gangdash.engine.explain.build import named
+from gangdash.engine.explain.gang import Gang
+from gangdash.engine.identifiers import ConstraintId
+from gangdash.engine.verdict import Constraint, Finding, ReasonCode, Waiting
+
+_BASICS = ("Node", "Pod", "PodGroup", "Queue")
+_CLAIMS = ("DeviceClass", "ResourceClaim", "ResourceSlice")
+
+
+def basics(gang: Gang) -> Iterator[Finding]:
+    """Yield that a kind without which no gang can be judged was not read."""
+    yield from _finding(gang, [kind for kind in _BASICS if not gang.context.snapshot.was_read(kind)])
+
+
+def placement(gang: Gang) -> Iterator[Finding]:
+    """Yield that a kind which decides where the gang's pods may go was not read."""
+    yield from _finding(gang, [kind for kind in _placement_kinds(gang) if not gang.context.snapshot.was_read(kind)])
+
+
+def _placement_kinds(gang: Gang) -> list[str]:
+    kinds = []
+    if any(True for _ in config.constraints(gang)):
+        kinds.append("Topology")
+    if any(pod.claims for pod in gang.pending):
+        kinds.extend(_CLAIMS)
+    if any(pod.volumes.claims or pod.volumes.ephemeral for pod in gang.pending):
+        kinds.append("PersistentVolumeClaim")
+    return kinds
+
+
+def _finding(gang: Gang, kinds: list[str]) -> Iterator[Finding]:
+    if not kinds:
+        return
+    reasons = {gap.kind: gap.reason for gap in gang.context.snapshot.not_read}
+    why = reasons.get(kinds[0], "not in the file")
+    yield Finding(
+        ReasonCode.NOT_READ,
+        facts={"kinds": tuple(kinds), "reason": why, "count": len(kinds)},
+        binding=tuple(_constraint(kind, reasons) for kind in kinds),
+        waiting=Waiting(),
+    )
+
+
+def _constraint(kind: str, reasons: dict[str, str]) -> Constraint:
+    return named(ConstraintId.SNAPSHOT_READ, kind, "read", reasons.get(kind, "not in the file"), f"kind {kind}")
+
+
+def unread_kinds(gang: Gang) -> tuple[str, ...]:
+    """Return the kinds that were not read and touch the gang, whether or not its verdict hangs on them."""
+    kinds = [*_BASICS, *_placement_kinds(gang), "BindRequest"]
+    if gang.podgroup.priority_class_name:
+        kinds.append("PriorityClass")
+    return tuple(sorted(kind for kind in kinds if not gang.context.snapshot.was_read(kind)))
