@@ -249,6 +249,7 @@ REASONS = (
         meaning="The API server does not serve a kind that this gang needs.",
         who=Who.CLUSTER_ADMIN,
         sentence="The API server does not serve {kind}, which {component} needs.",
+        forms={"stage": "{kind} {name} cannot be carried out: {problem:text}."},
         evidence=("CustomResourceDefinitions and their served versions",),
         never=True,
     ),

@@ -12,7 +12,7 @@ REASONS = (
         title="An earlier stage has not finished",
         meaning="A controller before the scheduler has not handed the gang over.",
         who=Who.PLATFORM,
-        sentence="{controller} has not finished {object}: {problem}.",
+        sentence="{controller} has not finished {object}: {problem:text}.",
         forms={
             "podgang_missing": (
                 "{gated:pod is|pods are} gated and PodGang {podgang} does not exist; {controller} must make it first."
@@ -39,6 +39,7 @@ REASONS = (
             "before the scheduler looks."
         ),
         forms={
+            "stage": "Not handed to the scheduler: {problem:text} ({object}); {controller} must remove the gate first.",
             "late": (
                 "{gated:pod has|pods have} had the gate {gate} for {since:span} ({examples:list}) although the "
                 "PodGang is complete; {controller} removes it at its next resync."
@@ -53,6 +54,7 @@ REASONS = (
         meaning="The workload is suspended; its pods are not created until it is resumed.",
         who=Who.OWNER,
         sentence="{kind} {name} is suspended ({field}), so {missing:pod is|pods are} not created.",
+        forms={"stage": "{kind} {name} waits as it was told to: {problem:text}."},
         evidence=("spec.suspend of the owner",),
         upstream=NOT_READY_GANG,
     ),
@@ -126,6 +128,7 @@ REASONS = (
         ),
         forms={
             "missing": "Gated until base gang {base} is placed, and no PodGroup of {base} exists.",
+            "stage": "Gated: {problem:text} ({object}).",
             "not_ready": (
                 "Gated until base gang {base} is ready: {placed:pod is|pods are} bound, {have} of {need} ready."
             ),

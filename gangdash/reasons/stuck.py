@@ -52,7 +52,8 @@ REASONS = (
         title="A controller does not act",
         meaning="A controller that should act on this gang has not.",
         who=Who.PLATFORM,
-        sentence="{controller} has not acted on {object} for {since:span}: {problem}.",
+        sentence="{controller} has not acted on {object} for {since:span}: {problem:text}.",
+        forms={"down": "{controller} is down ({state}), so {object} has waited for {since:span}: {problem:text}."},
         evidence=("status and events of the controller's objects",),
     ),
     Reason(

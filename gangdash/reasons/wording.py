@@ -2,7 +2,7 @@
 
 A template is a format string over a finding's facts. Besides plain names it knows
 ``{n:GPU|GPUs}`` (number and noun), ``{n:~is|are}`` (the fitting word alone), ``{x:gpu}``, ``{x:span}`` (from
-seconds), ``{x:time}`` and ``{xs:list}``. An ``Amount`` prints with its unit, with ``{x:bare}`` without it.
+seconds), ``{x:time}`` ``{xs:list}`` and ``{x:text}``. An ``Amount`` prints with its unit, with ``{x:bare}`` without it.
 Names come from the cluster and are not trusted: they are cut and cleaned of control characters.
 """
 
@@ -19,6 +19,8 @@ from gangdash.engine.verdict import Amount
 MAX_SENTENCE = 240
 # Kubernetes allows names of 253 characters; a sentence has room for about a quarter of that.
 MAX_NAME = 63
+# What a controller says about itself is longer than a name and may not fill the sentence.
+MAX_TEXT = 140
 SHOWN_IN_LIST = 3
 
 
@@ -87,6 +89,7 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "span": duration,
     "time": clock,
     "list": listed,
+    "text": lambda value: clip(str(value), MAX_TEXT),
 }
 
 

@@ -43,8 +43,19 @@ class Gang:
         )
         return next((found for probe in probes if (found := probe()) is not None), None)
 
-    def _at(self, stage: str, proof: str, field: str, problem: str, *, since: float | None = None,
-            deadline: float | None = None, wanted: str = "", found: str = "") -> Standing:  # fmt: skip
+    def _at(
+        self,
+        stage: str,
+        proof: str,
+        field: str,
+        problem: str,
+        *,
+        since: float | None = None,
+        deadline: float | None = None,
+        wanted: str = "",
+        found: str = "",
+        has_answered: bool = False,
+    ) -> Standing:
         part = KAI_GROUPER if stage == "S15" else GROVE_OPERATOR
         age = self.chain.as_of - since if since is not None else 0.0
         return Standing(
@@ -56,7 +67,9 @@ class Gang:
             wanted=wanted,
             found=found,
             since=since,
+            age=max(age, 0.0),
             overdue=deadline is not None and age > deadline,
+            has_answered=has_answered,
             controller=STAGES[stage].controller,
             controller_state=self.chain.platform.state(part),
         )
@@ -97,6 +110,7 @@ class Gang:
             deadline=self.deadlines.pods,
             wanted=f"{desired} pods",
             found=f"{len(exist)} pods",
+            has_answered=bool(text),
         )
 
     def _create_failure(self, clique: ObservedObject) -> str:
@@ -190,7 +204,7 @@ class Gang:
         since = last_seen(failed[-1]) if failed else max((pod.meta.created or 0.0 for pod in waiting), default=None)
         return self._at(
             "S15", self.podgang.ref, "PodGroup owned by it", problem, since=since, deadline=self.deadlines.podgroup,
-            wanted="one PodGroup", found="none",
+            wanted="one PodGroup", found="none", has_answered=bool(failed),
         )  # fmt: skip
 
 

@@ -95,11 +95,11 @@ class Platform:
         return self._found.get(part.title)
 
     def state(self, part: Part) -> str:
-        """Say in a few words what is wrong with a part, empty where it is ready or cannot be told."""
+        """Say in a few words what is wrong with a part; empty where it is ready, or runs under a name unknown here."""
         running = self.find(part)
-        if running is None:
-            return "no Deployment of it exists" if self.is_known else ""
-        return "" if running.is_ready else f"{running.ready} of {running.wanted} replicas are ready"
+        if running is None or running.is_ready:
+            return ""
+        return f"{running.ready} of {running.wanted} replicas are ready"
 
 
 def _is(part: Part, deployment: ObservedObject) -> bool:

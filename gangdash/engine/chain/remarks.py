@@ -51,8 +51,9 @@ class _Remarks:
             yield from self._status()
             yield from self._not_discovered()
 
-    def _at(self, stage: str, proof: str, field: str, problem: str, *, since: float | None = None,
-            overdue: bool = False) -> Standing:  # fmt: skip
+    def _at(
+        self, stage: str, proof: str, field: str, problem: str, *, since: float | None = None, overdue: bool = False
+    ) -> Standing:
         return Standing(
             stage=stage,
             subject=self._top.ref,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from gangdash.engine.chain.stages import STAGES
 
+_OWED = frozenset({"S2", "S3", "S5", "S6", "S7", "S8", "S9", "S14", "S15"})
+
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
@@ -43,10 +45,18 @@ class Standing:
     wanted: str = ""
     found: str = ""
     since: float | None = None
+    age: float = 0.0
     overdue: bool = False
+    has_answered: bool = False
+    """Whether the controller has acted and says what is wrong: then it is not silent, whatever time passes."""
     controller: str = ""
     controller_state: str = ""
     """What is wrong with that controller, empty where it is up or nobody can tell."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a controller owes the step, has had its time and has said nothing."""
+        return self.overdue and not self.has_answered and self.stage in _OWED
 
     @property
     def title(self) -> str:

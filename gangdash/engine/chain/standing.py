@@ -50,8 +50,19 @@ class _Looker:
         for clique_set in self._sets:
             yield from _SetLooker(self._chain, self._deadlines, self._top, clique_set).probes()
 
-    def _at(self, stage: str, part: Part | None, field: str, problem: str, *, since: float | None,
-            deadline: float | None = None, wanted: str = "", found: str = "") -> Standing:  # fmt: skip
+    def _at(
+        self,
+        stage: str,
+        part: Part | None,
+        field: str,
+        problem: str,
+        *,
+        since: float | None,
+        deadline: float | None = None,
+        wanted: str = "",
+        found: str = "",
+        has_answered: bool = False,
+    ) -> Standing:
         age = self._chain.as_of - since if since is not None else 0.0
         return Standing(
             stage=stage,
@@ -62,7 +73,9 @@ class _Looker:
             wanted=wanted,
             found=found,
             since=since,
+            age=max(age, 0.0),
             overdue=deadline is not None and age > deadline,
+            has_answered=has_answered,
             controller=part.title if part else STAGES[stage].controller,
             controller_state=self._chain.platform.state(part) if part else "",
         )
@@ -99,6 +112,7 @@ class _Looker:
         return self._at(
             "S3", DYNAMO_OPERATOR, "status.conditions[Ready]" if ready else "status.state", text,
             since=ready.since if ready else None, deadline=0.0, wanted="True", found=reason or "failed",
+            has_answered=True,
         )  # fmt: skip
 
     def _not_installed(self) -> Standing | None:
@@ -143,8 +157,18 @@ class _SetLooker:
         for podgang in self._chain.of_set("PodGang", self._set):
             yield Gang(self._chain, self._deadlines, podgang).standing
 
-    def _at(self, stage: str, field: str, problem: str, *, since: float | None, deadline: float,
-            wanted: str = "", found: str = "") -> Standing:  # fmt: skip
+    def _at(
+        self,
+        stage: str,
+        field: str,
+        problem: str,
+        *,
+        since: float | None,
+        deadline: float,
+        wanted: str = "",
+        found: str = "",
+        has_answered: bool = False,
+    ) -> Standing:
         age = self._chain.as_of - since if since is not None else 0.0
         return Standing(
             stage=stage,
@@ -155,7 +179,9 @@ class _SetLooker:
             wanted=wanted,
             found=found,
             since=since,
+            age=max(age, 0.0),
             overdue=age > deadline,
+            has_answered=has_answered,
             controller=GROVE_OPERATOR.title,
             controller_state=self._chain.platform.state(GROVE_OPERATOR),
         )
@@ -202,7 +228,7 @@ class _SetLooker:
                     "S6", "status.lastErrors" if error else f"{what}s owned by it",
                     f"{have} of {wanted} {what}s exist" + (f": {error}" if error else ""),
                     since=self._set.meta.created, deadline=self._deadlines.children, wanted=str(wanted),
-                    found=str(have),
+                    found=str(have), has_answered=bool(error),
                 )  # fmt: skip
         return None
 

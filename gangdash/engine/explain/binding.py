@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gangdash.engine.chain.index import last_seen
 from gangdash.engine.explain.build import named, names
 from gangdash.engine.explain.components import binder
-from gangdash.engine.explain.context import last_seen
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.identifiers import ConstraintId
 from gangdash.engine.model.observed import Event

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gangdash.engine.chain import Chain
+from gangdash.engine.chain.index import controller
 from gangdash.engine.explain.stock import Stock
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.config import SchedulerParams, Shard
 from gangdash.engine.model.cycle import CycleResult, GangResult, QueueUse
-from gangdash.engine.model.meta import Meta, OwnerRef
+from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.node import Node
 from gangdash.engine.model.observed import Event, ObservedObject
 from gangdash.engine.model.pod import Pod
@@ -29,9 +31,6 @@ from gangdash.engine.session.build import GROUP_ANNOTATION, in_pool
 if TYPE_CHECKING:
     from gangdash.engine.explain.gang import Gang
 
-Key = tuple[str, str, str]
-"""Kind, namespace, name."""
-
 
 class Context:
     """One snapshot with the cycles run on it."""
@@ -39,6 +38,7 @@ class Context:
     def __init__(self, snapshot: ClusterSnapshot, cycles: Iterable[CycleResult]) -> None:
         self.snapshot = snapshot
         self.as_of = snapshot.as_of
+        self.chain = Chain(snapshot)
         cycles = list(cycles)
         self._sessions: dict[str, Session] = {}
         self._stocks: dict[str, Stock] = {}
@@ -166,59 +166,20 @@ class Context:
 
     # Observed objects
 
-    @cached_property
-    def _objects(self) -> Mapping[Key, ObservedObject]:
-        return {
-            (kind, item.meta.namespace, item.meta.name): item
-            for kind, items in self.snapshot.objects.items()
-            for item in items
-        }
-
-    @cached_property
-    def _by_uid(self) -> Mapping[str, ObservedObject]:
-        return {item.meta.uid: item for items in self.snapshot.objects.values() for item in items if item.meta.uid}
-
     def object(self, kind: str, namespace: str, name: str) -> ObservedObject | None:
-        return self._objects.get((kind, namespace, name))
+        return self.chain.object(kind, namespace, name)
 
     def objects(self, kind: str) -> Sequence[ObservedObject]:
-        return sorted(self.snapshot.objects.get(kind, ()), key=lambda item: item.meta.key)
+        return self.chain.objects(kind)
 
     def owner(self, meta: Meta) -> ObservedObject | None:
-        """Return the object that controls another one, by uid and else by kind and name."""
-        ref = controller(meta)
-        if ref is None:
-            return None
-        return self._by_uid.get(ref.uid) or self.object(ref.kind, meta.namespace, ref.name)
+        """Return the object that controls another one; one that merely has its name does not."""
+        return self.chain.owner(meta)
 
     def owners(self, meta: Meta) -> list[ObservedObject]:
-        """Return the chain of controllers, nearest first; a circle of references ends it."""
-        chain: list[ObservedObject] = []
-        current = self.owner(meta)
-        while current is not None and current not in chain:
-            chain.append(current)
-            current = self.owner(current.meta)
-        return chain
-
-    @cached_property
-    def _events(self) -> Mapping[Key, list[Event]]:
-        found: dict[Key, list[Event]] = defaultdict(list)
-        for event in self.snapshot.events:
-            found[(event.kind, event.namespace, event.name)].append(event)
-        for events in found.values():
-            events.sort(key=lambda event: (last_seen(event), event.meta.name))
-        return found
+        """Return the chain of controllers, nearest first."""
+        return self.chain.owners(meta)
 
     def events(self, kind: str, namespace: str, name: str) -> Sequence[Event]:
         """Return the events about an object, the latest last."""
-        return self._events.get((kind, namespace, name), ())
-
-
-def controller(meta: Meta) -> OwnerRef | None:
-    """Return the controlling owner, or the only owner where none says that it controls."""
-    found = next((ref for ref in meta.owners if ref.controller), None)
-    return found or (meta.owners[0] if len(meta.owners) == 1 else None)
-
-
-def last_seen(event: Event) -> float:
-    return event.last or event.first or event.meta.created or 0.0
+        return self.chain.events(kind, namespace, name)

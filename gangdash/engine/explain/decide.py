@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from gangdash.engine.chain.stages import stage_of
 from gangdash.engine.explain import (
     binding,
     capacity,
@@ -16,6 +17,7 @@ from gangdash.engine.explain import (
     evicted,
     gates,
     incomplete,
+    labels,
     membership,
     placeable,
     policy,
@@ -28,7 +30,6 @@ from gangdash.engine.explain import (
 )
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.room import SEARCH_STEPS, Room
-from gangdash.engine.explain.stages import stage_of
 from gangdash.engine.explain.times import waiting_since
 from gangdash.engine.explain.words import scheduler_words
 from gangdash.engine.plugins import NUMA
@@ -72,6 +73,8 @@ def _waiting(gang: Gang) -> Iterator[Finding]:
     if placeable.placed_by_replay(gang) and not capacity.is_split(gang, room):
         yield from placeable.placeable(gang)
         return
+    if room is not None:
+        yield from labels.topology_labels(gang, room)
     yield from incomplete.not_enforced(gang, room)
     yield from _unplaced(gang, room, is_tried=not before)
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gangdash.engine.chain.index import last_seen
 from gangdash.engine.explain.build import named, names, spoken
-from gangdash.engine.explain.context import last_seen
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.times import annotation_time
 from gangdash.engine.identifiers import ConstraintId, Unit

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from gangdash.engine.explain.context import Context, controller
+from gangdash.engine.chain.index import controller
+from gangdash.engine.explain.context import Context
 from gangdash.engine.model.config import SchedulerParams, Shard
 from gangdash.engine.model.cycle import GangResult
 from gangdash.engine.model.observed import ObservedObject

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangdash.engine.chain.index import controller
 from gangdash.engine.explain import membership, owners
-from gangdash.engine.explain.context import controller
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.room import Room, reason_lift
 from gangdash.engine.explain.times import annotation_time

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangdash.engine.explain import admission, owners
+from gangdash.engine.chain.index import controller
+from gangdash.engine.explain import admission, owners, upstream
 from gangdash.engine.explain.build import named, names
-from gangdash.engine.explain.context import controller
 from gangdash.engine.explain.gang import Gang, Part
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.observed import ObservedObject
@@ -43,6 +43,7 @@ def causes(gang: Gang) -> Iterator[Finding]:
         if owners.failures(maker) and not (owners.number(maker.facts, "status.active") or 0):
             yield _failing(gang, maker)
     yield from _upstream(gang)
+    yield from upstream.terminated(gang)
 
 
 def missing(gang: Gang) -> Finding:

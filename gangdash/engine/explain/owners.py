@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gangdash.engine.explain.context import Context, last_seen
+from gangdash.engine.chain.index import last_seen
+from gangdash.engine.explain.context import Context
 from gangdash.engine.model.observed import Event, ObservedObject
 
 _SUSPEND_FIELDS = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from gangdash.engine.chain.index import last_seen
 from gangdash.engine.explain import components
 from gangdash.engine.explain.binding import bind_trouble, patience
 from gangdash.engine.explain.build import first, named, spoken
-from gangdash.engine.explain.context import last_seen
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.queues import RESOURCES, chain, used_by
 from gangdash.engine.explain.words import condition_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from gangdash.engine.chain.index import last_seen
 from gangdash.engine.explain.build import first, named, names
-from gangdash.engine.explain.context import last_seen
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.gates import is_ready
 from gangdash.engine.identifiers import ConstraintId

@@ -6,7 +6,7 @@ at 25, and a gang with any placed pod gets no condition at all.
 
 from __future__ import annotations
 
-from gangdash.engine.explain.context import last_seen
+from gangdash.engine.chain.index import last_seen
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.times import annotation_time
 from gangdash.engine.model.observed import Event

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from gangdash.engine.chain.index import controller
 from gangdash.engine.explain import owners
-from gangdash.engine.explain.context import Context, controller
+from gangdash.engine.explain.context import Context
 from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Pod

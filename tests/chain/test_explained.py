@@ -1,0 +1,137 @@
+"""What the chain knows reaches the explanation: verdict, code, stage, sentence and the owner on top."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gangdash.documents import ExplanationDocument
+from gangdash.replay import replay
+from tests.chain import world as w
+from tests.chain.test_standing import _gated, _scaled
+
+
+def _explained(*objects: w.Object, name: str = "team/llm", **more: Any) -> ExplanationDocument:
+    queues = [
+        w.thing("scheduling.run.ai/v2", "Queue", "top", namespace="", spec={"resources": _unlimited()}),
+        w.thing("scheduling.run.ai/v2", "Queue", "q", namespace="", spec={"parentQueue": "top"}),
+    ]
+    queues[1]["spec"]["resources"] = _unlimited()
+    nodes = [_node(f"n{i}") for i in (1, 2)]
+    found = replay(w.snapshot(*queues, *nodes, *objects, **more), gang=name).explanations
+    assert len(found) == 1, [item.gang.name for item in found]
+    return found[0]
+
+
+def _unlimited() -> w.Object:
+    return {name: {"quota": -1, "limit": -1, "overQuotaWeight": 1} for name in ("cpu", "memory", "gpu")}
+
+
+def _node(name: str) -> w.Object:
+    found = w.thing("v1", "Node", name, namespace="")
+    amounts = {"cpu": "8", "memory": "64Gi", "pods": "110"}
+    found["status"] = {"allocatable": amounts, "capacity": amounts, "conditions": [w.condition("Ready", "True")]}
+    return found
+
+
+def _said(item: ExplanationDocument) -> tuple[str, str, str | None]:
+    return item.verdict, item.code, item.stage
+
+
+def test_gang_names_the_graph_that_it_came_from() -> None:
+    found = _explained(*w.served(), name="team/pg-llm-0")
+
+    assert found.gang.owner == "DynamoGraphDeployment/team/llm"
+    assert found.verdict == "HEALTHY"
+
+
+def test_graph_that_nobody_looked_at_is_gated_then_stuck() -> None:
+    young, old = _explained(w.graph(state="", age=20)), _explained(w.graph(state="", age=600))
+
+    assert _said(young) == ("GATED", "UPSTREAM_STAGE", "S2")
+    assert _said(old) == ("STUCK", "CONTROLLER_SILENT", "S2")
+    assert old.gang.kind == "DynamoGraphDeployment"
+    assert "Dynamo's operator has not acted" in old.sentence
+    assert old.waiting.helps == "no"
+
+
+def test_operator_that_is_down_is_named_with_what_to_do() -> None:
+    top = w.graph()
+    down = w.deployment("grove-operator", "grove-system", ready=0)
+    found = _explained(top, w.clique_set(top), down)
+
+    assert _said(found) == ("STUCK", "CONTROLLER_SILENT", "S5")
+    assert "Grove's operator is down (0 of 1 replicas are ready)" in found.sentence
+    assert [fix.change["kind"] for fix in found.fixes] == ["restart_component"]
+
+
+def test_operators_own_error_is_repeated_not_called_silence() -> None:
+    text = "queue 'dynamo' not found in cluster"
+    found = _explained(w.graph(ready=w.condition("Ready", "False", "failed_to_reconcile_the_resources", text)))
+
+    assert _said(found) == ("GATED", "UPSTREAM_STAGE", "S3")
+    assert text in found.sentence
+
+
+def test_kind_that_is_not_installed_is_configuration() -> None:
+    top = w.graph(notes={"nvidia.com/workload-provider": "grove"})
+    found = _explained(top, not_read={"PodCliqueSet": "not served"})
+
+    assert _said(found) == ("CONFIG", "KIND_NOT_SERVED", "S0")
+
+
+def test_missing_pods_of_a_set_are_told_before_any_podgroup() -> None:
+    under = w.clique_set()
+    made = w.clique(under)
+    failed = w.event(made, "PodCreateFailed", "Error creating pod : exceeded quota: max-gpus")
+    found = _explained(under, made, w.gang(under), failed)
+
+    assert _said(found) == ("GATED", "UPSTREAM_STAGE", "S8")
+    assert "exceeded quota: max-gpus" in found.sentence
+
+
+def test_gates_of_pods_without_a_podgroup_come_before_its_absence() -> None:
+    assert _said(_explained(*_gated())) == ("GATED", "SCHEDULING_GATE", "S13")
+    foreign = _explained(*_gated(gates=("kueue.x-k8s.io/admission",)))
+    assert _said(foreign) == ("GATED", "SCHEDULING_GATE", "S11")
+    assert "kueue.x-k8s.io/admission" in foreign.sentence
+
+
+def test_scaled_gang_without_a_podgroup_waits_for_its_base() -> None:
+    found = _explained(*_scaled(base_nodes=1))
+
+    assert _said(found) == ("GATED", "WAITS_FOR_BASE_GANG", "S10")
+    assert "llm-0 is not placed" in found.sentence
+
+
+def test_ungated_pods_without_a_podgroup_are_the_groupers() -> None:
+    objects = w.served(nodes=("", ""), ready=False, group=False)
+
+    assert _said(_explained(*objects)) == ("CONFIG", "NO_PODGROUP", "S15")
+
+
+def test_extra_replicas_that_wait_are_no_outage() -> None:
+    objects = _scaled(base_nodes=2)
+    objects.append(w.podgroup(objects[3], "pg-x", spec={"queue": "q"}))
+    for item in objects:
+        if item["kind"] == "Pod" and "extra" in item["metadata"]["name"]:
+            item["metadata"]["annotations"]["pod-group-name"] = "pg-x"
+            del item["spec"]["schedulingGates"]
+            item["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "99"}}
+    found = _explained(*objects, name="team/pg-x")
+
+    assert (found.verdict, found.stage) == ("NO_FIT", "S26")
+
+
+def test_gang_that_grove_took_down_says_so() -> None:
+    objects = [item for item in w.served() if item["kind"] != "Pod"]
+    deleted = w.event(objects[1], "PodCliqueSetReplicaDeleteSuccessful", "PodCliqueSet replica 0 deleted")
+    found = _explained(*objects, deleted, name="team/pg-llm-0")
+
+    assert _said(found) == ("GATED", "UPSTREAM_STAGE", "S24")
+    assert "PodCliqueSet replica 0 deleted" in found.sentence
+
+
+def test_nothing_is_told_of_a_model_that_serves() -> None:
+    snapshot = w.snapshot(*w.served())
+
+    assert [item for item in replay(snapshot).explanations if item.gang.kind != "PodGroup"] == []
