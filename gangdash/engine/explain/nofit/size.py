@@ -31,12 +31,29 @@ def too_small(room: Room, amounts: list[str]) -> Finding:
     return _cluster_too_small(room, slot, usable, empty)
 
 
+def _nearest(room: Room, item: Class, slots: list[int], usable: list[NodeState], empty: Lifts) -> tuple[int, NodeState]:
+    """Return the resource and the node that come nearest: the node has enough of everything else."""
+
+    def share(choice: tuple[int, NodeState]) -> tuple[float, int]:
+        slot, node = choice
+        return room.supply(node, empty)[slot] / item.task.request[slot], -node.index
+
+    choices = [
+        (slot, node)
+        for slot in slots
+        for node in usable
+        if item.task.request[slot] > 0 and has_the_rest(room, item.task, node, slot, empty)
+    ]
+    return max(choices, key=share) if choices else (slots[0], usable[0])
+
+
 def _node_too_small(room: Room, item: Class, slot: int, usable: list[NodeState], empty: Lifts) -> Finding:
     need = item.task.request[slot]
-    most = max((room.supply(node, empty)[slot] for node in usable), default=0.0)
-    together = need <= most
-    pool = [node for node in usable if has_the_rest(room, item.task, node, slot, empty)] if together else usable
-    best = max(pool, key=lambda node: (room.supply(node, empty)[slot], -node.index), default=None)
+    best = max(usable, key=lambda node: (room.supply(node, empty)[slot], -node.index), default=None)
+    together = best is not None and need <= room.supply(best, empty)[slot]
+    if together:
+        slot, best = _nearest(room, item, room.slots, usable, empty)
+        need = item.task.request[slot]
     have = room.supply(best, empty)[slot] if best is not None else 0.0
     name = best.name if best is not None else "no node"
     told, there = amount(room, slot, need), amount(room, slot, have)
