@@ -135,3 +135,24 @@ def test_nothing_is_told_of_a_model_that_serves() -> None:
     snapshot = w.snapshot(*w.served())
 
     assert [item for item in replay(snapshot).explanations if item.gang.kind != "PodGroup"] == []
+
+
+def _stateful(*, policy: str, gpus: str = "1") -> list[w.Object]:
+    owner = w.thing("apps/v1", "StatefulSet", "fn", spec={"replicas": 3, "podManagementPolicy": policy})
+    group = w.podgroup(owner, "pg-fn", spec={"minMember": 1})
+    pods = [w.pod(owner, f"fn-{i}", gang="", group="pg-fn", node="n1" if i == 0 else "") for i in range(3)]
+    for item in pods:
+        item["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": gpus, "cpu": "99"}}
+    return [owner, group, *pods]
+
+
+def test_stateful_set_meant_as_a_gang_is_not_enforced() -> None:
+    """The pod grouper gives it a minimum of 1 whatever its replicas."""
+    read = (*w.ALL_READ, "StatefulSet")
+    found = _explained(*_stateful(policy="Parallel"), name="team/pg-fn", read=read)
+    alone = _explained(*_stateful(policy="OrderedReady"), name="team/pg-fn", read=read)
+
+    assert _said(found) == ("PARTIAL", "GANG_NOT_ENFORCED", "S19")
+    assert "1 of" in found.sentence
+    assert "3" in found.sentence
+    assert alone.verdict == "NO_FIT"

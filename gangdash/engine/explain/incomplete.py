@@ -10,6 +10,7 @@ from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.room import Room, reason_lift
 from gangdash.engine.explain.times import annotation_time
 from gangdash.engine.identifiers import ConstraintId, NodeReason, Unit
+from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.model.selectors import PodAffinityTerm
 from gangdash.engine.rules.matching import selector_matches
@@ -19,6 +20,8 @@ from gangdash.engine.verdict import Amount, Constraint, FactValue, Finding, Fix,
 
 NEEDS_ALL = frozenset({"RayCluster", "RayJob", "PyTorchJob", "TFJob", "MPIJob", "LeaderWorkerSet"})
 """Kinds that are of no use with part of their pods. A plain Job's pods may work alone."""
+REQUIRED_PLACEMENT = "kai.scheduler/topology-required-placement"
+_FUNCTION_LABELS = frozenset({"function-version-id", "task-id"})
 
 
 def below_minimum(gang: Gang) -> Iterator[Finding]:
@@ -64,12 +67,24 @@ def not_enforced(gang: Gang, room: Room | None) -> Iterator[Finding]:
 def _whole(gang: Gang) -> int | None:
     """Return how many pods the workload needs to be of use; None for pods that work alone or scale by themselves."""
     chain = {owner.ref: owner for owner in (*gang.makers, *gang.owners)}.values()
-    if not any(owner.kind in NEEDS_ALL for owner in chain):
+    if not any(owner.kind in NEEDS_ALL or _is_meant_as_gang(gang, owner) for owner in chain):
         return None
     if any(owner.facts.get("spec.enableInTreeAutoscaling") is True for owner in chain):
         return None
     known = [count for owner in chain if (count := owners.replicas(owner)) is not None]
     return max(known, default=None)
+
+
+def _is_meant_as_gang(gang: Gang, owner: ObservedObject) -> bool:
+    """Whether a StatefulSet's pods are meant to start together: GPUs in parallel, in one domain, or as one function.
+
+    The pod grouper gives every StatefulSet a minimum of 1, so the promise that they do is not kept.
+    """
+    if owner.kind != "StatefulSet" or not any(gang.gpus(pod) for pod in gang.pods):
+        return False
+    in_parallel = owner.facts.get("spec.podManagementPolicy") == "Parallel"
+    in_domain = REQUIRED_PLACEMENT in owner.meta.annotations
+    return in_parallel or in_domain or not _FUNCTION_LABELS.isdisjoint(owner.meta.labels)
 
 
 def _too_low(gang: Gang, wanted: int) -> Finding:
