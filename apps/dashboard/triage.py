@@ -16,6 +16,7 @@ from apps.dashboard import marks, numbers
 from apps.dashboard.constraints import Shortfall, shortfall
 from apps.dashboard.filters import ListView
 from apps.dashboard.links import gang_url
+from apps.dashboard.selectors import LargestCause
 from apps.inventory.selectors import GpuTotals
 from apps.workloads.models import Gang
 from apps.workloads.selectors import CauseGroup, WaitingTotals, WhoTile
@@ -31,13 +32,16 @@ class Row:
     """One waiting gang; what its document says comes when the row is shown. ``fix`` is the cheapest one."""
 
     gang: Gang
-    url: str
     sentence: str
     gpu_hours: float
     short: Shortfall | None = None
     fix: str = ""
     is_fix_verified: bool = False
     fixes_refused: int = 0
+
+    @property
+    def url(self) -> str:
+        return gang_url(self.gang)
 
     @property
     def signature(self) -> str:
@@ -82,7 +86,7 @@ class Headline:
     lead: str
 
 
-def headline(totals: WaitingTotals, gpus: GpuTotals, causes: Sequence[CauseGroup]) -> Headline:
+def headline(totals: WaitingTotals, gpus: GpuTotals, largest: LargestCause) -> Headline:
     """Return the page's first sentence, with its numbers, and the largest cause under it."""
     if not totals.gangs and not gpus.total:
         return Headline("Nothing is read yet", "No gang and no node is known that you may see.")
@@ -94,15 +98,14 @@ def headline(totals: WaitingTotals, gpus: GpuTotals, causes: Sequence[CauseGroup
     )
     if not totals.waiting:
         title = f"Nothing waits; {numbers.number(gpus.free)} of {numbers.counted(gpus.total, 'GPU')} are free"
-    return Headline(title, _lead(totals, causes))
+    return Headline(title, _lead(totals, largest))
 
 
-def _lead(totals: WaitingTotals, causes: Sequence[CauseGroup]) -> str:
+def _lead(totals: WaitingTotals, largest: LargestCause) -> str:
     placed = totals.gangs - totals.waiting - totals.undiagnosed
     parts = []
-    largest = max(causes, key=lambda cause: cause.gpus, default=None)
-    if largest is not None and totals.waiting > 1 and largest.gpus:
-        share = f"{numbers.counted(largest.gpus, 'GPU')} in {numbers.counted(len(largest.gangs), 'gang')}"
+    if totals.waiting > 1 and largest.gpus:
+        share = f"{numbers.counted(largest.gpus, 'GPU')} in {numbers.counted(largest.gangs, 'gang')}"
         parts.append(f"Largest cause: {cause_title(largest.code)}, {share}.")
     if totals.telling:
         tell = "one has" if totals.telling == 1 else f"{numbers.number(totals.telling)} have"
@@ -211,7 +214,6 @@ def _row(gang: Gang, now: datetime, veil: Veil) -> Row:
     waited = (now - gang.waiting_since).total_seconds() / 3600 if gang.waiting_since else 0.0
     return Row(
         gang=gang,
-        url=gang_url(gang),
         sentence=veil.text(gang.sentence, cluster=gang.cluster.name),
         gpu_hours=max(0.0, (gang.gpus_waiting or 0.0) * waited),
     )

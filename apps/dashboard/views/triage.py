@@ -18,6 +18,7 @@ from apps.dashboard import filters, marks, triage
 from apps.dashboard.export import Column, csv_response, json_response
 from apps.dashboard.figures import edge_labels, figure_json, totals, waiting_figure
 from apps.dashboard.links import absolute
+from apps.dashboard.selectors import largest_cause
 from apps.dashboard.shell import etag_of, fragment, page, scope_for, strip_etag
 from apps.diagnosis.selectors import (
     WaitingSeries,
@@ -63,7 +64,7 @@ def summary_context(ask: Ask) -> dict[str, Any]:
     place = ask.view.cleared().filter
     gpus = gpu_totals(scope=ask.scope, cluster=ask.view.cluster)
     waiting = waiting_totals(scope=ask.scope, view=place)
-    causes = cause_groups(scope=ask.scope, view=place)
+    largest = largest_cause(scope=ask.scope, view=place)
     urls = {
         who: (ask.view.without("who", who) if who in ask.view.filter.who else ask.view.with_value("who", who)).query()
         or "?"
@@ -71,7 +72,7 @@ def summary_context(ask: Ask) -> dict[str, Any]:
     }
     found_tiles = who_tiles(scope=ask.scope, view=place)
     return {
-        "headline": triage.headline(waiting, gpus, causes),
+        "headline": triage.headline(waiting, gpus, largest),
         "waiting": waiting,
         "gpus": gpus,
         "lost_words": triage.lost_words(gpus),
