@@ -50,6 +50,13 @@ class _Story(NamedTuple):
     action: str
 
 
+class _Log(NamedTuple):
+    """What was committed: the story of each task by uid, and the last action per gang that changed anything."""
+
+    stories: dict[str, _Story]
+    last_action: dict[str, str]
+
+
 def run_cycle(snapshot: ClusterSnapshot, shard: Shard, on_phase: Callable[[str], None] | None = None) -> CycleResult:
     """Replay one cycle; ``on_phase`` is told the name of each phase as it begins."""
     tell = on_phase or (lambda _: None)
@@ -67,22 +74,24 @@ def run_cycle(snapshot: ClusterSnapshot, shard: Shard, on_phase: Callable[[str],
 
 def close_session(session: Session, ready: dict[str, bool]) -> CycleResult:
     """Return what became of everything the session holds."""
-    stories = _stories(session)
+    log = _read_log(session)
     failed = _failed_pods(session.snapshot.pods)
-    gangs = [_gang(session, job, stories, failed[key], ready=ready[key]) for key, job in session.jobs.items()]
+    gangs = [_gang(session, job, log, failed[key], ready=ready[key]) for key, job in session.jobs.items()]
     gangs.sort(key=lambda gang: (gang.namespace, gang.name))
     queues = [_queue(session, queue) for _, queue in sorted(session.queues.items())]
     return CycleResult(session.shard.name, tuple(gangs), tuple(queues))
 
 
-def _stories(session: Session) -> dict[str, _Story]:
-    stories: dict[str, _Story] = {}
+def _read_log(session: Session) -> _Log:
+    log = _Log({}, {})
     for action, (kind, task, _, _) in session.done:
-        before = stories.get(task.uid)
+        before = log.stories.get(task.uid)
         held = task.start_status & ACTIVE_USED if before is None else before.placed is Kind.ALLOCATE
         was_evicted = (kind is Kind.EVICT and bool(held)) or (before is not None and before.was_evicted)
-        stories[task.uid] = _Story(was_evicted, None if kind is Kind.EVICT else kind, action)
-    return stories
+        log.stories[task.uid] = _Story(was_evicted, None if kind is Kind.EVICT else kind, action)
+        if task.job is not None:
+            log.last_action[task.job.key] = action
+    return log
 
 
 def _failed_pods(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
@@ -94,14 +103,12 @@ def _failed_pods(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
     return failed
 
 
-def _gang(session: Session, job: JobState, stories: dict[str, _Story], failed: list[Pod], *, ready: bool) -> GangResult:
+def _gang(session: Session, job: JobState, log: _Log, failed: list[Pod], *, ready: bool) -> GangResult:
     tasks = [*job.tasks.values(), *job.invalid_tasks.values()]
-    pods = [_pod(task, stories.get(task.uid)) for task in tasks]
+    pods = [_pod(task, log.stories.get(task.uid)) for task in tasks]
     pods.extend(_kept(pod) for pod in failed)
     pods.sort(key=lambda pod: (pod.namespace, pod.name))
     outcome = _gang_outcome(pods, ready=ready)
-    own = {task.uid for task in tasks}
-    actions = [action for action, operation in session.done if operation.task.uid in own]
     waits = outcome in (GangOutcome.NOT_READY, GangOutcome.UNSCHEDULABLE)
     return GangResult(
         namespace=job.namespace,
@@ -111,7 +118,7 @@ def _gang(session: Session, job: JobState, stories: dict[str, _Story], failed: l
         queue=job.queue,
         ready=ready,
         outcome=outcome,
-        action=actions[-1] if actions else None,
+        action=log.last_action.get(job.key),
         pods=tuple(pods),
         errors=tuple(_errors(job)) if any(task.start_status in _UNPLACED for task in tasks) else (),
         one_of_several=job.key in session.one_of_several,

@@ -20,7 +20,7 @@ from gangdash.engine.session.claims import PodClaims, claimed_gpus
 from gangdash.engine.session.core import Session
 from gangdash.engine.session.nodes import node_state
 from gangdash.engine.session.queues import queue_tree
-from gangdash.engine.session.requests import PodRequest, pod_request
+from gangdash.engine.session.requests import PodRequest, RequestMemo
 from gangdash.engine.session.templates import number_templates
 from gangdash.engine.session.tree import sub_group_tree
 from gangdash.engine.statement import (
@@ -49,6 +49,8 @@ DEFAULT_PRIORITY = 50
 PREEMPTIBLE_BELOW = 100
 """Gangs of a lower priority are preemptible unless the PodGroup says otherwise."""
 UNKNOWN_QUEUE = "QueueDoesNotExist"
+
+_MEMO = RequestMemo()
 
 
 def build_session(snapshot: ClusterSnapshot, shard: Shard) -> Session:
@@ -125,7 +127,7 @@ class _Builder:
     def build(self) -> Session:
         nodes = sorted((node for node in self.snapshot.nodes if self._takes_node(node)), key=lambda node: node.name)
         self._node_names = {node.name for node in nodes}
-        requests = {id(pod): self._request(pod) for pod in self.pods if pod.phase != "Succeeded"}
+        requests = _MEMO.of((pod, self._claimed(pod)) for pod in self.pods if pod.phase != "Succeeded")
         names = {name for node in nodes for name in node.allocatable}
         names.update(name for request in requests.values() for name in request.names)
         self.session.layout = Layout(sorted(names))
@@ -185,9 +187,10 @@ class _Builder:
             else:
                 self.bind_requests[key] = request
 
-    def _request(self, pod: Pod) -> PodRequest:
+    def _claimed(self, pod: Pod) -> Mapping[str, int]:
+        """Return GPUs of the pod's claims; on a node of another shard they are not looked at."""
         on_other_node = bool(pod.node_name) and pod.node_name not in self._node_names
-        return pod_request(pod, {} if on_other_node else claimed_gpus(self.claims.of(pod)))
+        return {} if on_other_node else claimed_gpus(self.claims.of(pod))
 
     def _task(self, pod: Pod, request: PodRequest | None) -> TaskState:
         session, layout = self.session, self.session.layout

@@ -7,7 +7,7 @@ their peak, sidecars as running beside everything after them, overhead without G
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gangdash.engine.model import resources
@@ -117,6 +117,27 @@ def pod_request(pod: Pod, claimed: Mapping[str, int]) -> PodRequest:
         kind = RequestKind.MIG
     names = frozenset(name for container in pod.containers for name in container.requests)
     return PodRequest(total.amounts, gpu, kind, legacy is not None, names)
+
+
+class RequestMemo:
+    """Requests of the pods seen last, by identity: snapshots that differ in a few objects share the others.
+
+    Holds on to the pods of one session build at most.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Pod, Mapping[str, int], PodRequest]] = {}
+
+    def of(self, asked: Iterable[tuple[Pod, Mapping[str, int]]]) -> dict[int, PodRequest]:
+        """Return requests by identity of the pod, given each pod's claimed GPUs."""
+        before, now = self._known, {}
+        for pod, claimed in asked:
+            known = before.get(id(pod))
+            if known is None or known[0] is not pod or known[1] != claimed:
+                known = (pod, claimed, pod_request(pod, claimed))
+            now[id(pod)] = known
+        self._known = now
+        return {key: known[2] for key, known in now.items()}
 
 
 def _shared_request(annotations: Mapping[str, str], gpu: GpuRequest) -> tuple[GpuRequest, RequestKind]:
