@@ -203,8 +203,8 @@ REASONS = (
         meaning="Node selector or node affinity leaves no node, or none that could hold the pods.",
         who=Who.OWNER,
         sentence=(
-            "{pods:pod|pods} of {each} {pods:~asks|ask} for nodes with {selector}; the {nodes:node that has|nodes "
-            "that have} it ({examples:list}) can hold {fit}, even empty."
+            "{pods:pod|pods} of {each} {pods:~asks|ask} for nodes with {selector}; the "
+            "{nodes:node that has|nodes that have} it ({examples:list}) can hold {fit}, even empty."
         ),
         forms={"none": "{pods:pod asks|pods ask} for nodes with {selector}; no node has it."},
         evidence=("nodeSelector and affinity of the pods", "labels of the nodes"),
@@ -257,7 +257,7 @@ REASONS = (
         meaning="Too few nodes publish free devices for a resource claim of the pods.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "{fit} of {pods:pod fits|pods fit}: {without:node has|nodes have} no free device of class "
+            "{fit} of {pods} pods {fit:~fits|fit}: {without:node has|nodes have} no free device of class "
             "{device_class} ({examples:list})."
         ),
         evidence=("ResourceClaim", "ResourceSlice per node", "DeviceClass"),

@@ -272,8 +272,8 @@ REASONS = (
         ),
         forms={
             "value": (
-                "{pods:pod carries|pods carry} {found}={value}, which KAI cannot read as a number, so {pods:~it "
-                "asks|they ask} for no GPU."
+                "{pods:pod carries|pods carry} {found}={value}, which KAI cannot read as a number, so "
+                "{pods:~it asks|they ask} for no GPU."
             ),
         },
         evidence=("annotations of the pods", "keys that KAI reads"),

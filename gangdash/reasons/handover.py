@@ -63,23 +63,23 @@ REASONS = (
         title="Members are missing",
         meaning="Fewer pods exist than the gang needs before the scheduler may start it.",
         who=Who.WAIT,
-        sentence="{exist} of {needed:pod exists|pods exist}; the scheduler starts a gang only when all are there.",
+        sentence="{exist} of {needed} pods {exist:~exists|exist}; the scheduler starts a gang only when all are there.",
         forms={
             "owner": (
-                "{exist} of {needed:pod exists|pods exist}; {owner} has not made the rest, and the scheduler "
+                "{exist} of {needed} pods {exist:~exists|exist}; {owner} has not made the rest, and the scheduler "
                 "starts a gang only when all are there."
             ),
             "subgroup": (
-                "Subgroup {subgroup} has {exist} of {needed:pod|pods}; the scheduler starts the gang only when all "
+                "Subgroup {subgroup} has {exist} of {needed} pods; the scheduler starts the gang only when all "
                 "are there."
             ),
             "failing": (
-                "{exist} of {needed:pod exists|pods exist}: {kind} {name} has failed {failed:time|times} and waits "
-                "before it tries again."
+                "{exist} of {needed} pods {exist:~exists|exist}: {kind} {name} has failed {failed:time|times} and "
+                "waits before it tries again."
             ),
             "finished": (
-                "{exist} of {needed:pod exists|pods exist} and {finished} finished; finished pods do not count, so "
-                "the rest waits."
+                "{exist} of {needed} pods {exist:~exists|exist} and {finished} finished; finished pods do not count, "
+                "so the rest waits."
             ),
         },
         evidence=("pods with the gang's annotation", "minimums of the PodGroup"),
@@ -91,15 +91,15 @@ REASONS = (
         meaning="Pods cannot be created because an admission webhook refuses them or is down.",
         who=Who.PLATFORM,
         sentence=(
-            "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} does not answer, so the API server "
+            "{kind} {name} has {exist} of {needed} pods: webhook {webhook} does not answer, so the API server "
             "refuses every new pod."
         ),
         forms={
             "component": (
-                "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} is down with {component} "
+                "{kind} {name} has {exist} of {needed} pods: webhook {webhook} is down with {component} "
                 "({state}), so the API server refuses every new pod."
             ),
-            "refuses": "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} refuses new pods: {problem}.",
+            "refuses": "{kind} {name} has {exist} of {needed} pods: webhook {webhook} refuses new pods: {problem}.",
         },
         evidence=("FailedCreate events", "webhook configuration and the Deployment behind it"),
         upstream=(r"failed calling webhook", r"denied the request"),
@@ -124,7 +124,7 @@ REASONS = (
         meaning="A scaled gang is gated until its base gang is placed.",
         who=Who.WAIT,
         sentence=(
-            "Gated until base gang {base} is placed: {have} of its {need:required pod has|required pods have} a node."
+            "Gated until base gang {base} is placed: {have} of its {need} required pods {have:~has|have} a node."
         ),
         forms={
             "missing": "Gated until base gang {base} is placed, and no PodGroup of {base} exists.",
@@ -190,8 +190,8 @@ REASONS = (
         meaning="A node offers fewer GPUs than it has; with all of them it would fit.",
         who=Who.PLATFORM,
         sentence=(
-            "{node} offers {offered} of its {capacity}; with all of them the gang would fit ({fit} of {pods:pod "
-            "fits|pods fit} now)."
+            "{node} offers {offered} of its {capacity}; with all of them the gang would fit ({fit} of "
+            "{pods:pod fits|pods fit} now)."
         ),
         forms={
             "several": (
@@ -264,11 +264,11 @@ REASONS = (
         meaning="Pods were bound, and the node refused them on arrival.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "{fit} of {needed:required pod runs|required pods run}; the kubelet of {node} refused {refused} ({reason})."
+            "{fit} of {needed} required pods {fit:~runs|run}; the kubelet of {node} refused {refused} ({reason})."
         ),
         forms={
             "taker": (
-                "{fit} of {needed:required pod runs|required pods run}; the kubelet of {node} refused {refused} "
+                "{fit} of {needed} required pods {fit:~runs|run}; the kubelet of {node} refused {refused} "
                 "({reason}), as {scheduler} had just put {taker} there."
             ),
         },

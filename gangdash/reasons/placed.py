@@ -15,7 +15,7 @@ REASONS = (
         ),
         who=Who.OWNER,
         sentence=(
-            "{placed} of {total:pod runs|pods run} and {waiting:waits|wait}: its PodGroup starts pods from "
+            "{placed} of {total} pods {placed:~runs|run} and {waiting:waits|wait}: its PodGroup starts pods from "
             "{minimum} on, so nothing holds all {total} together."
         ),
         forms={
@@ -24,7 +24,7 @@ REASONS = (
                 "{need:bare} are free; each is a PodGroup of its own, though {spare:list} could hold both."
             ),
             "none": (
-                "{placed} of {total:pod holds|pods hold} {held} and {waiting:pod waits|pods wait}; groups of "
+                "{placed} of {total} pods {placed:~holds|hold} {held} and {waiting:pod waits|pods wait}; groups of "
                 "{size} need each other, and {scheduler} places pods one by one: no PodGroup binds them."
             ),
         },
@@ -37,15 +37,15 @@ REASONS = (
         meaning="Fewer members run than the gang needs.",
         who=Who.OWNER,
         sentence=(
-            "{placed} of {needed:required pod runs|required pods run}; the scheduler evicts {placed:~it|them} at "
+            "{placed} of {needed} required pods {placed:~runs|run}; the scheduler evicts {placed:~it|them} at "
             "{until:time} unless the rest is there."
         ),
         forms={
             "soon": (
-                "{placed} of {needed:required pod runs|required pods run}; the scheduler evicts {placed:~it|them} "
+                "{placed} of {needed} required pods {placed:~runs|run}; the scheduler evicts {placed:~it|them} "
                 "after {grace:span} unless the rest is there."
             ),
-            "kept": "{placed} of {needed:required pod runs|required pods run}; short gangs are not evicted here.",
+            "kept": "{placed} of {needed} required pods {placed:~runs|run}; short gangs are not evicted here.",
         },
         evidence=("minimum of the PodGroup", "stale timestamp and grace period"),
         upstream=(r"Job is stale",),
@@ -70,7 +70,7 @@ REASONS = (
         meaning="Several workloads hold part of what each needs, and none can complete.",
         who=Who.OWNER,
         sentence=(
-            "Has {placed} of {pods:pod|pods}; {count} {kind}s hold {held} of {total:bare} on {nodes} of "
+            "Has {placed} of {pods} pods; {count} {kind}s hold {held} of {total:bare} on {nodes} of "
             "{all_nodes:node|nodes} and each lacks pods, so none completes: no PodGroup binds them."
         ),
         evidence=("placed and waiting pods of each workload", "free capacity"),
@@ -157,13 +157,13 @@ REASONS = (
         meaning="It ran below its minimum for longer than the grace period, so the scheduler evicted the rest.",
         who=Who.OWNER,
         sentence=(
-            "{evicted} of its {needed:pod|pods} were evicted {ago:span} ago: the gang ran below its minimum of "
-            "{needed} for longer than the grace period."
+            "{evicted} of its {needed} pods {evicted:~was|were} evicted {ago:span} ago: the gang ran below its "
+            "minimum of {needed} for longer than the grace period."
         ),
         forms={
             "finished": (
-                "{evicted} of its {needed:pod|pods} were evicted {ago:span} ago because others had finished: KAI "
-                "{version} does not count finished pods toward the minimum of {needed}."
+                "{evicted} of its {needed} pods {evicted:~was|were} evicted {ago:span} ago because others had "
+                "finished: KAI {version} does not count finished pods toward the minimum of {needed}."
             ),
             "unknown": (
                 "Evicted about {ago:span} ago because it ran below its minimum of {needed}; no Evict event is left "
@@ -255,7 +255,7 @@ REASONS = (
         title="Running",
         meaning="All required members run.",
         who=Who.NOBODY,
-        sentence="{placed} of {needed:required pod runs|required pods run}.",
+        sentence="{placed} of {needed} required pods {placed:~runs|run}.",
         evidence=("phase and readiness of the pods",),
     ),
     Reason(
@@ -276,7 +276,7 @@ REASONS = (
         meaning="Nothing is wrong; a status field or condition says something that is no longer true.",
         who=Who.NOBODY,
         sentence=(
-            "{placed} of {needed:member is|members are} in place ({running} running, {finished} finished); the "
+            "{placed} of {needed} members {placed:~is|are} in place ({running} running, {finished} finished); the "
             "condition on its PodGroup is left over."
         ),
         evidence=("pods of the gang", "conditions of the PodGroup"),

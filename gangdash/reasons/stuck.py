@@ -44,7 +44,7 @@ REASONS = (
         title="Scheduler is down",
         meaning="The scheduler's Deployment has no ready pod.",
         who=Who.PLATFORM,
-        sentence="The scheduler is down: Deployment {deployment} has {ready} of {wanted:pod|pods} ready ({state}).",
+        sentence="The scheduler is down: Deployment {deployment} has {ready} of {wanted} pods ready ({state}).",
         evidence=("Deployment and pods of the scheduler",),
     ),
     Reason(

@@ -85,6 +85,7 @@ def listed(names: Sequence[str], shown: int = SHOWN_IN_LIST) -> str:
 
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "bare": number,
     "gpu": lambda value: counted(value, "GPU", "GPUs"),
     "span": duration,
     "time": clock,

@@ -69,7 +69,7 @@ def sample(template: str, *, long: bool = False) -> dict[str, FactValue]:
         if spec == "list":
             facts[name] = (LONG,) * 9 if long else ("node-1", "node-2")
         elif spec == "bare":
-            facts[name] = Amount(12345.678 if long else 3, Unit.GPU)
+            facts.setdefault(name, 12345.678 if long else Amount(3, Unit.GPU))
         elif spec in {"span", "time", "gpu"} or "|" in (spec or ""):
             facts[name] = 123456 if long else 3
         else:
