@@ -11,6 +11,7 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.http import HttpRequest
 
 from apps.accounts.models import User
+from apps.accounts.selectors import LOGIN_FAILED, login_is_paused
 from apps.accounts.services import audit_record
 
 
@@ -35,5 +36,6 @@ def _note_logout(request: HttpRequest | None, user: User | None, **_signal: Any)
 
 
 def _note_failure(credentials: dict[str, Any], request: HttpRequest | None = None, **_signal: Any) -> None:
-    name = str(credentials.get("username", ""))
-    audit_record(action="login.failed", actor_name=name, target=name, address=client_address(request))
+    name, address = str(credentials.get("username", "")), client_address(request)
+    action = "login.paused" if login_is_paused(name=name, address=address) else LOGIN_FAILED
+    audit_record(action=action, actor_name=name, target=name, address=address)

@@ -19,6 +19,7 @@ from apps.accounts.choices import Role, TokenScope
 from apps.accounts.models import ApiToken, AuditEntry, NamespaceGrant, User
 from apps.errors import ApplicationError
 
+FAILED_LOGINS = ("login.failed", "login.paused")
 KEY_MARK = "gd_"
 """Lets secret scanners and people recognise a token."""
 TOKEN_BYTES = 32
@@ -165,6 +166,12 @@ def token_authenticate(*, text: str) -> ApiToken | None:
     if token is not None and (token.last_used_at is None or now - token.last_used_at > LAST_USED_STEP):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
+
+
+def failed_logins_prune(*, before: datetime) -> int:
+    """Delete records of failed logins before a moment and return how many; what people did stays."""
+    deleted, _by_model = AuditEntry.objects.filter(action__in=FAILED_LOGINS, at__lt=before).delete()
+    return deleted
 
 
 def token_digest(text: str) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.http import HttpResponse
+from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import generics, serializers
 from rest_framework.request import Request
@@ -45,6 +47,7 @@ class GangSerializer(serializers.Serializer[Gang]):
     """One gang in a list. Numbers of pods are null where pods could not be read."""
 
     id = serializers.CharField(source="public_id")
+    page = serializers.SerializerMethodField(help_text="Its page for people; absolute where the server knows its name.")
     cluster = serializers.CharField(source="cluster.name")
     namespace = serializers.CharField()
     name = serializers.CharField()
@@ -74,6 +77,10 @@ class GangSerializer(serializers.Serializer[Gang]):
     gone_at = serializers.DateTimeField(allow_null=True)
     read_as_of = serializers.DateTimeField(source="cluster.read_as_of", allow_null=True)
     diagnosed_as_of = serializers.DateTimeField(allow_null=True)
+
+    def get_page(self, gang: Gang) -> str:
+        names = {"cluster": gang.cluster.name, "namespace": gang.namespace, "name": gang.name}
+        return f"{settings.GANGDASH_BASE_URL}{reverse('dashboard:gang', kwargs=names)}"
 
     def get_sentence(self, gang: Gang) -> str:
         return self._veiled(gang.sentence, gang)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
+from apps.api.audit import AuditList
 from apps.api.clusters import ClusterHealth, ClusterList
 from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
 from apps.api.gangs import GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
@@ -26,6 +27,7 @@ urlpatterns: list[URLPattern] = [
     path("reasons/<str:code>", ReasonDetail.as_view(), name="reason"),
     path("diagnose", DiagnoseView.as_view(), name="diagnose"),
     path("diagnose/<str:upload_id>", DiagnoseAnswer.as_view(), name="diagnose-answer"),
+    path("audit", AuditList.as_view(), name="audit"),
     path("tokens", TokenList.as_view(), name="tokens"),
     path("tokens/<int:token_id>", TokenDetail.as_view(), name="token"),
     re_path("", NothingHere.as_view(), name="nothing"),

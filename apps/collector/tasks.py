@@ -64,10 +64,12 @@ def poll_cluster(cluster_id: int) -> None:
 
 @shared_task(name="collector.prune")
 def prune() -> None:
-    """Delete the records of old polls."""
+    """Delete the records of old polls and of failed logins."""
+    from apps.accounts.services import failed_logins_prune
     from apps.clusters.services import poll_runs_prune
 
-    before = datetime.now(UTC) - timedelta(days=settings.GANGDASH_KEEP_POLL_DAYS)
-    deleted = poll_runs_prune(before=before)
+    now = datetime.now(UTC)
+    deleted = poll_runs_prune(before=now - timedelta(days=settings.GANGDASH_KEEP_POLL_DAYS))
+    deleted += failed_logins_prune(before=now - timedelta(days=settings.GANGDASH_KEEP_HISTORY_DAYS))
     if deleted:
-        logger.info("poll_records_pruned", rows=deleted)
+        logger.info("old_records_pruned", rows=deleted)

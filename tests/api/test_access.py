@@ -175,3 +175,16 @@ def test_who_asks_too_often_is_told_when_to_come_again(
     assert as_bob.get("/api/v1/reasons").status_code == 200
     uploads = [as_bob.post("/api/v1/diagnose", b"x", content_type="application/octet-stream") for _ in range(2)]
     assert [answer.status_code for answer in uploads] == [400, 429]
+
+
+def test_the_audit_record_is_for_admins_who_are_logged_in(as_alice: APIClient, as_bob: APIClient, alice: User) -> None:
+    token = token_create(user=alice, name="ci")
+    token_revoke(user=alice, token_id=token.token.pk)
+    rows = as_alice.get("/api/v1/audit").json()["results"]
+    assert [(row["action"], row["actor"]) for row in rows][:2] == [("token.revoke", "alice"), ("token.create", "alice")]
+    assert [row["target"] for row in as_alice.get("/api/v1/audit?action=token.create").json()["results"]] == ["ci"]
+    page = as_alice.get("/api/v1/audit?page_size=1").json()
+    assert as_alice.get(page["next"]).json()["results"][0]["action"] == "token.create"
+    assert as_bob.get("/api/v1/audit").status_code == 403
+    other = token_create(user=alice, name="all", scopes=list(TokenScope))
+    assert bearer(other.text).get("/api/v1/audit").json()["code"] == "login_required"

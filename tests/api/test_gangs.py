@@ -187,3 +187,10 @@ def test_hidden_names_do_not_change_the_document_of_who_sees_all(as_alice: APICl
         assert "team-b" in as_alice.get(path).content.decode()
     assert as_bob.get("/api/v1/gangs?text=team-b").json()["results"] == []
     assert {**mine, "holders": 0, "sentence": 0} == {**whole, "holders": 0, "sentence": 0}
+
+
+def test_a_gang_names_its_page_with_the_servers_own_address(as_alice: APIClient, settings: Any) -> None:
+    for base in ("", "https://gangdash.example"):
+        settings.GANGDASH_BASE_URL = base
+        page = as_alice.get(f"/api/v1/gangs/{BIG}").json()["page"]
+        assert page == f"{base}/clusters/east/gangs/team-a/big/"

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from apps.accounts.choices import Role, TokenScope
 from apps.accounts.models import ApiToken, AuditEntry, User
@@ -25,6 +26,7 @@ from apps.accounts.services import (
     user_create,
     user_set_password,
 )
+from apps.collector.tasks import prune
 from apps.errors import ApplicationError
 
 pytestmark = pytest.mark.django_db
@@ -203,3 +205,36 @@ def test_logins_and_failures_are_written_down_without_passwords(alice: User, cli
     actions = list(AuditEntry.objects.order_by("pk").values_list("action", "actor_name"))
     assert actions == [("login.failed", "alice"), ("login", "alice"), ("logout", "alice")]
     assert "secret" not in repr(list(AuditEntry.objects.values()))
+
+
+def test_ten_wrong_passwords_make_a_pause_for_that_name_and_address_only(alice: User, bob: User) -> None:
+    here, elsewhere = Client(REMOTE_ADDR="192.0.2.1"), Client(REMOTE_ADDR="192.0.2.2")
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        for _ in range(10):
+            assert not log_in(here, "alice", "wrong")
+        assert not log_in(here, "alice", "alice-password")
+        assert log_in(here, "bob", "bob-password")
+        assert log_in(elsewhere, "alice", "alice-password")
+        clock.shift(timedelta(minutes=4))
+        assert not log_in(here, "alice", "alice-password")
+        # What was tried during the pause has not made it longer.
+        clock.shift(timedelta(minutes=2))
+        assert log_in(here, "alice", "alice-password")
+    assert audit_list(action="login.paused").count() == 2
+
+
+def log_in(client: Client, name: str, password: str) -> bool:
+    client.logout()
+    client.post("/login/", {"username": name, "password": password})
+    return "_auth_user_id" in client.session
+
+
+def test_records_of_failed_logins_end_and_those_of_what_was_done_stay(alice: User, settings: Settings) -> None:
+    with time_machine.travel(timezone.now() - timedelta(days=31)):
+        log_in(Client(), "alice", "wrong")
+        log_in(Client(), "alice", "alice-password")
+    log_in(Client(), "alice", "wrong")
+    prune()
+    prune()
+    actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
+    assert list(actions) == ["login", "login.failed"]
