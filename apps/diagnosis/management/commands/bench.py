@@ -1,4 +1,5 @@
 """`manage.py bench FOLDER`: how long loading, a cycle and its phases take, beside the scheduler's own time.
+`manage.py bench --poll`: what reading and storing a large generated cluster over HTTP costs.
 
 Each file is measured in a process of its own, so that peak memory is that file's. Where ``X.kai.json`` lies
 beside ``X.json``, its recorded session time is printed and the ratio taken; ratios travel between machines
@@ -19,9 +20,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from apps.collector.benchmark import PollCost, poll_costs
 from gangdash.engine.cycle import run_cycle
 from gangdash.engine.model.cycle import CycleResult, GangOutcome
 from gangdash.replay import replay
+from gangdash.simulator.bulk import Size
 from gangdash.snapshot.archive import SnapshotError, load_snapshot
 
 PHASES = ("open", "allocate", "consolidation", "reclaim", "preempt", "stalegangeviction", "close")
@@ -98,10 +101,30 @@ class Command(BaseCommand):
     requires_system_checks: tuple[str, ...] = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, metavar="FOLDER", help="snapshot files, or one file")
+        parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="snapshot files, or one file")
         parser.add_argument("--explain", action="store_true", help="time the explanations with their fixes too")
+        parser.add_argument("--poll", action="store_true", help="measure polls of a generated cluster instead")
+        parser.add_argument("--nodes", type=int, default=1_000, help="with --poll: nodes of the cluster")
+        parser.add_argument("--pods", type=int, default=10_000, help="with --poll: pods of the cluster")
+        parser.add_argument("--gangs", type=int, default=2_000, help="with --poll: gangs that share the pods")
 
-    def handle(self, *, folder: Path, explain: bool, **_: Any) -> None:
+    def handle(self, *, folder: Path | None, explain: bool, poll: bool, **options: Any) -> None:
+        if poll:
+            self._poll(Size(options["nodes"], options["pods"], options["gangs"]))
+        elif folder is not None:
+            self._files(folder, explain=explain)
+        else:
+            raise CommandError("name a folder, or ask for --poll")
+
+    def _poll(self, size: Size) -> None:
+        if min(size.nodes, size.gangs) < 1 or size.pods < size.gangs:
+            raise CommandError("--nodes and --gangs begin at 1, and each gang has at least one pod")
+        self.stdout.write(_POLL_HEADER)
+        for cost in poll_costs(size):
+            self.stdout.write(_format_poll(cost))
+            self.stdout.flush()
+
+    def _files(self, folder: Path, *, explain: bool) -> None:
         files = [folder] if folder.is_file() else sorted(folder.glob("*.json"))
         files = [file for file in files if not file.name.endswith(".kai.json")]
         if not files:
@@ -141,3 +164,13 @@ def _format(done: Measurement, theirs: dict[str, float] | None, *, explain: bool
     if explain:
         cells.append(f"{done.explain_seconds:.2f}" if done.explain_seconds is not None else "-")
     return f"{done.file[:25]:26}" + "".join(f"{cell:>14}" for cell in cells)
+
+
+_POLL_HEADER = f"{'poll':16}" + "".join(f"{name:>12}" for name in ("CPU s", "s", "peak MiB", "requests", "MB", "rows"))
+
+
+def _format_poll(cost: PollCost) -> str:
+    cells = [f"{cost.cpu_seconds:.2f}", f"{cost.seconds:.2f}", f"{cost.peak:.0f}", f"{cost.requests:,}"]
+    cells += [f"{cost.received_bytes / 1e6:.1f}", f"{cost.rows_written:,}"]
+    failed = "" if cost.outcome == "read" else f"  {cost.outcome}"
+    return f"{cost.what:16}" + "".join(f"{cell:>12}" for cell in cells) + failed
