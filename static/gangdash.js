@@ -355,6 +355,14 @@
     if (group) toggleFold(group);
   }
 
+  /* The reasons of a gang, newest first: one step into the past or back, from the newest one back to now. */
+  function stepReason(step) {
+    const links = all(".reasons a[href]");
+    const next = links[links.findIndex((link) => link.href === location.href) + step];
+    if (next) location.assign(next.href);
+    else if (step < 0) document.querySelector("#strip a.primary")?.click();
+  }
+
   function searchHere() {
     const field = document.querySelector("[data-list-search]");
     if (field) field.focus();
@@ -368,6 +376,8 @@
     j: () => moveRow(1),
     k: () => moveRow(-1),
     o: foldHere,
+    "[": () => stepReason(1),
+    "]": () => stepReason(-1),
     y: () => copy(location.href),
     g: () => { goUntil = Date.now() + 1500; },
   };

@@ -118,4 +118,9 @@ def test_keyboard_reaches_search_rows_palette_and_sheet(browser: tuple[Tab, str]
     page.run("document.querySelector('[data-do=palette]').click()")
     page.send("Input.insertText", text="whisper")
     assert page.until("document.querySelector('#palette-list li')?.textContent.includes('whisper-large-ft-1')")
+    page.open(url + GANG)
+    page.press("[")
+    assert page.until("location.search.includes('at=') && document.querySelector('#strip.pinned')?.textContent")
+    page.press("]")
+    assert page.until("!location.search.includes('at=') && document.readyState === 'complete'")
     assert page.faults == []
