@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from random import SystemRandom
 
 import structlog
@@ -24,6 +25,7 @@ from apps.collector.models import ReadingBody
 from apps.collector.packing import Packed, packed
 from apps.collector.rows import FoundRows, found_rows
 from apps.collector.selectors import reading_newest
+from apps.collector.signals import reading_done
 from apps.collector.sync import rows_sync
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.kube.errors import Forbidden, KubeconfigError, KubeError, NotInstalled, Unauthorized, Unreachable
@@ -104,6 +106,8 @@ def _finish(run: PollRun, live: LiveReading, snapshot: ClusterSnapshot) -> None:
             server_version=live.version,
         )
         transaction.on_commit(diagnosis_ask, robust=True)
+        done = partial(reading_done.send, sender=Cluster, cluster=run.cluster, snapshot=snapshot, as_of=as_of)
+        transaction.on_commit(done, robust=True)
     logger.info("poll_done", cluster=run.cluster.name, rows=stored.rows_written, unchanged=stored.is_unchanged)
 
 

@@ -65,6 +65,7 @@ INSTALLED_APPS = [
     "apps.workloads",
     "apps.collector",
     "apps.diagnosis",
+    "apps.checks",
     "apps.api",
     "apps.dashboard",
 ]

@@ -72,6 +72,7 @@ KINDS: tuple[Kind, ...] = (
         "statefulsets/StatefulSet",
     ),
     *_builtin("batch", "v1", "jobs/Job", "cronjobs/CronJob"),
+    *_builtin("rbac.authorization.k8s.io", "v1", "clusterroles/ClusterRole", namespaced=False),
     *_builtin("policy", "v1", "poddisruptionbudgets/PodDisruptionBudget"),
     *_builtin("scheduling.k8s.io", "v1", "priorityclasses/PriorityClass", namespaced=False),
     *_builtin("coordination.k8s.io", "v1", "leases/Lease"),

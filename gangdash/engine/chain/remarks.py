@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime
 
 from gangdash.engine.chain.components import components_of, whole
 from gangdash.engine.chain.gangs import condition
@@ -17,6 +16,7 @@ from gangdash.engine.chain.joins import Chain
 from gangdash.engine.chain.platform import GROVE_OPERATOR
 from gangdash.engine.chain.result import Deadlines, Standing
 from gangdash.engine.chain.stages import STAGES
+from gangdash.engine.chain.times import moment
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Pod
 
@@ -106,7 +106,7 @@ class _Remarks:
 
     def _rollout(self, clique_set: ObservedObject) -> Iterator[Standing]:
         """S25: an update that began long ago and has not ended."""
-        began = _moment(clique_set.facts.get("status.updateProgress.updateStartedAt"))
+        began = moment(clique_set.facts.get("status.updateProgress.updateStartedAt"))
         if began is None or clique_set.facts.get("status.updateProgress.updateEndedAt"):
             return
         age = self._chain.as_of - began
@@ -203,11 +203,3 @@ class _Remarks:
 def is_ready(pod: Pod) -> bool:
     found = pod.condition("Ready")
     return pod.phase == "Running" and found is not None and found.status == "True"
-
-
-def _moment(text: object) -> float | None:
-    try:
-        found = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return found.timestamp() if found is not None and found.tzinfo is not None else None

@@ -1,0 +1,11 @@
+"""What others may hang on to a poll without the collector knowing them."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+reading_done = Signal()
+"""A complete reading is in the store, new or confirmed: ``cluster``, ``snapshot``, ``as_of``, after the commit.
+
+A receiver that fails is logged and costs the poll nothing.
+"""
