@@ -13,13 +13,16 @@ from dataclasses import replace
 from enum import StrEnum
 
 from gangdash.engine.explain.gang import Gang
+from gangdash.engine.rules.capacity import OVER_QUOTA, step_quota
 from gangdash.engine.sandbox import Attempt, Lift, attempt
-from gangdash.engine.session import JobState, QueueState, Session
+from gangdash.engine.session import GangError, JobState, QueueState, Session, TaskState
+from gangdash.engine.session.hooks import CapacityCheck
 from gangdash.engine.statement import UNLIMITED, Amounts
 from gangdash.engine.statement.status import ALLOCATED
 
 _ENDLESS: Amounts = (UNLIMITED, UNLIMITED, UNLIMITED)
 _NOTHING: Amounts = (0, 0, 0)
+_OWED: Amounts = (-1e18, -1e18, -1e18)
 
 
 class Rule(StrEnum):
@@ -35,6 +38,7 @@ class Rule(StrEnum):
 
 
 Rules = frozenset[Rule]
+_CAPS = frozenset({Rule.LIMIT, Rule.QUOTA})
 
 
 class Trials:
@@ -57,17 +61,22 @@ class Trials:
     def smallest(self, lifts: Sequence[Rule]) -> Rules | None:
         """Return a minimal set of the rules whose lifting starts the gang; None when lifting all does not.
 
-        The gang waits in the cycle as it is. Trials with the gang alone come first: they are cheap and more generous.
+        The gang waits in the cycle as it is. Limits and quotas, which the scheduler names first, are preferred.
+        A trial with the gang alone is cheap and more generous, so it comes before one among all gangs.
         """
         if not self.starts(Rule.ORDER, *lifts):
             return None
         others = [rule for rule in lifts if rule is not Rule.ORDER]
+        for rules in _subsets([rule for rule in others if rule in _CAPS]):
+            if rules and self._suffices(rules):
+                return frozenset(rules)
         chosen = next(rules for rules in _subsets(others) if self.starts(Rule.ORDER, *rules))
-        if not chosen:
-            return frozenset({Rule.ORDER})
-        if not self.starts(*chosen):
-            return frozenset({Rule.ORDER, *chosen})
-        return self._reduced(frozenset(chosen))
+        if chosen and self._suffices(chosen):
+            return self._reduced(frozenset(chosen))
+        return frozenset({Rule.ORDER, *chosen})
+
+    def _suffices(self, rules: Sequence[Rule]) -> bool:
+        return self.starts(Rule.ORDER, *rules) and self.starts(*rules)
 
     def _reduced(self, rules: Rules) -> Rules:
         """Drop rules that turn out not to matter while the other gangs are there too."""
@@ -109,28 +118,50 @@ def _no_limit(session: Session, job: JobState) -> Iterator[None]:
 
 @contextmanager
 def _no_quota(session: Session, job: JobState) -> Iterator[None]:
-    before = [(queue, queue.deserved) for queue in _chain(session, job)]
+    """Let the gang's queues count nothing as held without being preemptible. Their quotas, and so all shares, stay."""
+    before = [(queue, queue.allocated_non_preemptible) for queue in _chain(session, job)]
     for queue, _ in before:
-        queue.deserved = _ENDLESS
+        queue.allocated_non_preemptible = _OWED
     try:
         yield
     finally:
-        for queue, deserved in before:
-            queue.deserved = deserved
+        for queue, amounts in before:
+            queue.allocated_non_preemptible = amounts
 
 
 @contextmanager
 def _first_claim(session: Session, job: JobState) -> Iterator[None]:
-    """Give the gang's queues a claim to everything and all others to nothing."""
+    """Give the gang's queues a claim to everything and all others to nothing; what they are refused for stays."""
     own = {queue.name for queue in _chain(session, job)}
-    before = [(queue, queue.deserved) for queue in session.queues.values()]
-    for queue, _ in before:
+    before = {queue.name: queue.deserved for queue in session.queues.values()}
+    check = _quota_check(session, before)
+    for queue in session.queues.values():
         queue.deserved = _ENDLESS if queue.name in own else _NOTHING
+    session.hooks.over_capacity.append(check)
+    session.hooks.non_preemptible_over_quota.append(check)
     try:
         yield
     finally:
-        for queue, deserved in before:
-            queue.deserved = deserved
+        session.hooks.over_capacity.remove(check)
+        session.hooks.non_preemptible_over_quota.remove(check)
+        for queue in session.queues.values():
+            queue.deserved = before[queue.name]
+
+
+def _quota_check(session: Session, quotas: Mapping[str, Amounts]) -> CapacityCheck:
+    """Return the check of non-preemptible gangs against these quotas."""
+
+    def check(job: JobState, tasks: Sequence[TaskState]) -> GangError | None:
+        if job.is_preemptible:
+            return None
+        asked = step_quota(session, tasks)
+        for queue in _chain(session, job):
+            for cap, held, more in zip(quotas[queue.name], queue.allocated_non_preemptible, asked, strict=True):
+                if more and cap != UNLIMITED and cap < held + more:
+                    return GangError(OVER_QUOTA, (queue.name,))
+        return None
+
+    return check
 
 
 @contextmanager
