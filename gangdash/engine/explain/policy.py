@@ -37,9 +37,12 @@ def policy(gang: Gang, room: Room) -> Iterator[Finding]:
     if room.may_help(EVICTABLE):
         smallest = case.trials.smallest(_lifts(gang, case.broken, evict=not room.fits()))
     if smallest is not None:
-        for rule, build in _BUILDERS.items():
-            if rule in smallest:
-                yield replace(build(case), certainty=Certainty.PROVED)
+        found = [build(case) for rule, build in _BUILDERS.items() if rule in smallest]
+        # Only all of them together start the gang, so the first one, which is the verdict, carries what binds in each.
+        together = tuple(dict.fromkeys(constraint for finding in found for constraint in finding.binding))
+        yield replace(found[0], binding=together, certainty=Certainty.PROVED)
+        for finding in found[1:]:
+            yield replace(finding, certainty=Certainty.PROVED)
     elif room.fits():
         yield missed(gang, room)
     else:
