@@ -20,6 +20,7 @@ from apps.clusters.models import Cluster, PollRun
 from apps.clusters.services import poll_run_fail, poll_run_finish, poll_run_start
 from apps.clusters.sources import ClusterSource
 from apps.collector.connections import LiveReading, cluster_read
+from apps.collector.history import FoundHistory, capacity_sample, found_history, history_sync
 from apps.collector.models import Reading as StoredReading
 from apps.collector.models import ReadingBody
 from apps.collector.packing import Packed, packed
@@ -45,6 +46,19 @@ _CODES: dict[type[KubeError], str] = {
     Unreachable: "unreachable",
 }
 _random = SystemRandom()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a reading says, computed before the transaction opens."""
+
+    rows: FoundRows
+    history: FoundHistory
+
+
+def found_of(snapshot: ClusterSnapshot) -> Found:
+    """Return what a reading says: of now, and of what happened."""
+    return Found(found_rows(snapshot), found_history(snapshot))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +107,7 @@ def _fail(run: PollRun, code: str, detail: str, *, reports: list[KindStatus] | N
 
 def _finish(run: PollRun, live: LiveReading, snapshot: ClusterSnapshot) -> None:
     content, as_of = packed(live.reading, snapshot), live.reading.as_of
-    found = None if reading_is_known(cluster=run.cluster, content=content) else found_rows(snapshot)
+    found = None if reading_is_known(cluster=run.cluster, content=content) else found_of(snapshot)
     with transaction.atomic():
         stored = reading_store(cluster=run.cluster, found=found, content=content, as_of=as_of)
         run.requests, run.received_bytes = live.requests, live.received_bytes
@@ -117,14 +131,16 @@ def reading_is_known(*, cluster: Cluster, content: Packed) -> bool:
     return newest is not None and newest.content_key == content.key
 
 
-def reading_store(*, cluster: Cluster, found: FoundRows | None, content: Packed, as_of: datetime) -> Stored:
+def reading_store(*, cluster: Cluster, found: Found | None, content: Packed, as_of: datetime) -> Stored:
     """Store a reading and bring the rows up to it; without rows it is the known one, whose time moves on."""
     if found is None:
         known = StoredReading.objects.filter(cluster=cluster, content_key=content.key).order_by("-as_of")[:1]
         StoredReading.objects.filter(pk__in=list(known.values_list("pk", flat=True))).update(confirmed_at=as_of)
+        capacity_sample(cluster=cluster, now=as_of)
         return Stored(rows_written=0, is_unchanged=True)
-    # What no analysis has taken yet is overtaken by this one.
-    StoredReading.objects.filter(cluster=cluster, claimed_at=None).delete()
+    # What no analysis has taken yet is overtaken by this one; of each minute one reading stays, for replays.
+    minute = as_of.replace(second=0, microsecond=0)
+    StoredReading.objects.filter(cluster=cluster, claimed_at=None, as_of__gte=minute).delete()
     reading = StoredReading.objects.create(
         cluster=cluster,
         content_key=content.key,
@@ -134,7 +150,10 @@ def reading_store(*, cluster: Cluster, found: FoundRows | None, content: Packed,
         packed_bytes=len(content.content),
     )
     ReadingBody.objects.create(reading=reading, packed=content.content)
-    return Stored(rows_written=rows_sync(cluster=cluster, found=found, now=as_of), is_unchanged=False)
+    written = rows_sync(cluster=cluster, found=found.rows, now=as_of)
+    history_sync(cluster=cluster, found=found.history, now=as_of)
+    capacity_sample(cluster=cluster, now=as_of)
+    return Stored(rows_written=written, is_unchanged=False)
 
 
 def diagnosis_ask() -> None:

@@ -1,7 +1,7 @@
 """What a cluster offers: nodes, queues, topologies and their domains, as of the newest reading.
 
 Amounts are in the units of the pages: GPUs as floats, cpu in millicores, memory in bytes. ``fingerprint`` is the
-hash of a row's facts, so that a poll writes only rows that changed.
+hash of a row's facts, so that a poll writes only rows that changed. What was before is in changes and samples.
 """
 
 from __future__ import annotations
@@ -129,3 +129,50 @@ class Domain(models.Model):
 
     def __str__(self) -> str:
         return f"{self.topology}: {self.path}"
+
+
+class StateChange(models.Model):
+    """A node or a part of the platform came, went, or changed its state; the newest row of a subject is its state."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="state_changes")
+    kind = models.CharField(max_length=64)
+    """``Node``, or ``Deployment`` for a part of the platform."""
+    subject = models.CharField(max_length=512)
+    """The name, with its namespace before it where the kind has one."""
+    at = models.DateTimeField()
+    state = models.CharField(max_length=16)
+    """Of a node as in ``NodeState``; of a part ``ready``, ``partly`` or ``down``; ``gone`` of either."""
+    was = models.CharField(max_length=16, blank=True)
+    """The state before; empty for the first that was seen."""
+    reason = models.CharField(max_length=253, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["at", "pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "kind", "subject", "at"], name="state_change_once_per_moment")
+        ]
+        # The log of one cluster; retention deletes its oldest rows.
+        indexes: ClassVar = [models.Index(fields=["cluster", "at"], name="state_change_log")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}: {self.was} > {self.state}"
+
+
+class CapacitySample(models.Model):
+    """Queue shares and free capacity at one moment, true until the next sample; written only when they changed."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="capacity_samples")
+    at = models.DateTimeField()
+    queues = models.JSONField(default=dict)
+    """Per queue ``[allocated, fair share]`` in GPUs, null where the replay did not compute it."""
+    domains = models.JSONField(default=dict)
+    """Per ``topology|path`` of a domain, and ``""`` for the cluster: ``[GPUs, free, lost]``."""
+
+    class Meta:
+        ordering: ClassVar = ["at", "pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "at"], name="capacity_sample_once_per_moment")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster.name} {self.at:%Y-%m-%d %H:%M:%S}"

@@ -7,12 +7,13 @@ gangs are not among them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Count, Q, QuerySet, Sum
 
 from apps.accounts.scope import Scope
 from apps.inventory.choices import NodeState
-from apps.inventory.models import Domain, Node, Queue, Topology
+from apps.inventory.models import CapacitySample, Domain, Node, Queue, StateChange, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +75,15 @@ def node_state_counts(*, scope: Scope, cluster: str = "") -> dict[str, int]:
     """Return the number of nodes per state; a state without nodes is absent."""
     rows = node_list(scope=scope, cluster=cluster).order_by().values_list("state").annotate(nodes=Count("pk"))
     return dict(rows)
+
+
+def state_change_list(*, scope: Scope, cluster: str, since: datetime) -> QuerySet[StateChange]:
+    """Return what nodes and parts of the platform did since a moment, newest first."""
+    rows = StateChange.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
+    return rows.filter(at__gte=since).order_by("-at", "-pk")
+
+
+def capacity_list(*, scope: Scope, cluster: str, since: datetime) -> QuerySet[CapacitySample]:
+    """Return the samples of shares and free capacity since a moment, oldest first; each is true until the next."""
+    rows = CapacitySample.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
+    return rows.filter(at__gte=since).order_by("at")

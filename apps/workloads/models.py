@@ -1,4 +1,4 @@
-"""Gangs and their pods: facts of the newest reading, and the newest verdict in columns that lists can sort by.
+"""Gangs, pods and attempts: facts of the newest reading, and the newest verdict in columns that lists can sort by.
 
 A gang's identity is cluster and uid, from the first sight until after it is gone. The explanation itself is in
 ``apps.diagnosis``; the verdict columns here are its copy, written in the same transaction.
@@ -122,3 +122,45 @@ class Pod(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+class Attempt(models.Model):
+    """How far one gang came: the times of its steps, each the first time it was made; None where it was not.
+
+    A gang that is made anew (new uid, perhaps new name and namespace) is the next attempt of the same ``lineage``.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="attempts")
+    gang = models.OneToOneField(Gang, on_delete=models.CASCADE, related_name="attempt")
+    lineage = models.CharField(max_length=32)
+    number = models.PositiveIntegerField(default=1)
+    """One more than the attempts of its lineage that had ended when this one was first seen."""
+    requested_at = models.DateTimeField(null=True)
+    """When the topmost owner was made."""
+    created_at = models.DateTimeField(null=True)
+    gated_at = models.DateTimeField(null=True)
+    """When some pod was first seen with a scheduling gate; None where none was."""
+    gates_removed_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True)
+    """When the scheduler first chose a node for one of its pods."""
+    bound_at = models.DateTimeField(null=True)
+    """When its minimum of pods had nodes."""
+    ready_at = models.DateTimeField(null=True)
+    evicted_at = models.DateTimeField(null=True)
+    """The last time that it fell below its minimum without any pod having ended by itself."""
+    evictions = models.PositiveIntegerField(default=0)
+    is_bound = models.BooleanField(default=False)
+    """The minimum of its pods held nodes at the last reading."""
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["seen_at", "pk"]
+        indexes: ClassVar = [
+            # The attempts of one lineage, and those that go on.
+            models.Index(fields=["cluster", "lineage", "seen_at"], name="attempt_lineage"),
+            models.Index(fields=["cluster"], name="attempt_open", condition=models.Q(ended_at=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of {self.gang}"

@@ -6,15 +6,15 @@ Lists show gangs that still exist in clusters that are read; one gang is found a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
 from apps.accounts.scope import Scope
 from apps.workloads.choices import GangState
-from apps.workloads.models import Gang, Pod
+from apps.workloads.models import Attempt, Gang, Pod
 from gangdash.engine.verdict import Verdict
 
 # The order of charts, legends and tiles: what a person can act on first, what needs nobody last.
@@ -38,6 +38,9 @@ VERDICT_ORDER: tuple[str, ...] = tuple(
 )
 NUL = "\x00"
 """A character that no name has and PostgreSQL refuses to look for."""
+LOOP_WINDOW = timedelta(hours=2)
+LOOP_TIMES = 3
+"""So many failed attempts, or evictions, within the window are a loop."""
 ORDERINGS = ("waiting_since", "gpus", "gpus_waiting", "queue", "namespace", "name", "verdict", "created_at")
 """What lists may be sorted by; a leading minus reverses it."""
 
@@ -109,6 +112,15 @@ class CauseGroup:
         return f"{self.verdict}|{self.code}|{self.subject}"
 
 
+@dataclass(frozen=True, slots=True)
+class AttemptLoop:
+    """The newest gang of a lineage with what happened to it and those before it within the last hours."""
+
+    gang: Gang
+    failures: int
+    evictions: int
+
+
 def gang_all(*, scope: Scope) -> QuerySet[Gang]:
     """Return every visible gang, gone ones and those of removed clusters too."""
     return Gang.objects.filter(scope.namespace_filter()).select_related("cluster")
@@ -148,6 +160,34 @@ def gang_by_name(*, scope: Scope, cluster: str, namespace: str, name: str) -> Ga
 def pod_list(*, gang: Gang) -> QuerySet[Pod]:
     """Return the pods of a gang by name."""
     return Pod.objects.filter(gang=gang)
+
+
+def attempt_list(*, gang: Gang) -> QuerySet[Attempt]:
+    """Return the attempts at what a gang is one of, oldest first: the gang's own and those before and after it."""
+    lineages = Attempt.objects.filter(gang=gang).values("lineage")
+    found = Attempt.objects.filter(cluster=gang.cluster_id, lineage__in=lineages)
+    return found.select_related("gang__cluster").order_by("seen_at", "pk")
+
+
+def loop_list(*, scope: Scope, now: datetime) -> list[AttemptLoop]:
+    """Return what fails again and again: many attempts that ended unready, or one that keeps being evicted."""
+    visible = scope.namespace_filter(cluster_field="gang__cluster__name", namespace_field="gang__namespace")
+    since = now - LOOP_WINDOW
+    failed = Q(ended_at__gte=since, ready_at=None)
+    rows = (
+        Attempt.objects.filter(visible, Q(ended_at=None) | Q(ended_at__gte=since))
+        .order_by()
+        .values("cluster", "lineage")
+        .annotate(
+            failures=Count("pk", filter=failed),
+            lost=Sum("evictions", filter=Q(evicted_at__gte=since), default=0),
+            newest=Max("gang"),
+        )
+        .filter(Q(failures__gte=LOOP_TIMES) | Q(lost__gte=LOOP_TIMES))
+    )
+    found = {row["newest"]: (row["failures"], row["lost"]) for row in rows}
+    gangs = gang_all(scope=scope).filter(pk__in=list(found)).order_by("cluster", "namespace", "name", "pk")
+    return [AttemptLoop(gang, *found[gang.pk]) for gang in gangs]
 
 
 def waiting_totals(*, scope: Scope, view: GangFilter | None = None) -> WaitingTotals:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import connection
 from pytest_django import Settings
 
@@ -67,6 +68,7 @@ def test_an_unchanged_cluster_is_confirmed_and_nothing_is_written(api: FakeApiSe
     assert Cluster.objects.get().read_as_of == second.confirmed_at
 
 
+@time_machine.travel("2026-11-30T09:00:00Z")
 def test_a_change_makes_a_new_reading_and_overtakes_one_that_nobody_took(api: FakeApiServer) -> None:
     poll()
     api.store.write(raw.gang("second"))

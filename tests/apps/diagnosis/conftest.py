@@ -10,8 +10,7 @@ import pytest
 
 from apps.clusters.models import Cluster
 from apps.collector.packing import packed
-from apps.collector.rows import found_rows
-from apps.collector.services import reading_is_known, reading_store
+from apps.collector.services import found_of, reading_is_known, reading_store
 from gangdash.snapshot.archive import load_bytes, snapshot_of
 from tests.apps.raw import Object
 
@@ -35,7 +34,7 @@ def store(east: Cluster) -> Store:
         reading = load_bytes(dump, name="east", as_of=moment)
         snapshot = snapshot_of(reading)
         content = packed(reading, snapshot)
-        found = None if reading_is_known(cluster=east, content=content) else found_rows(snapshot)
+        found = None if reading_is_known(cluster=east, content=content) else found_of(snapshot)
         reading_store(cluster=east, found=found, content=content, as_of=moment)
         Cluster.objects.filter(pk=east.pk).update(read_as_of=moment)
 
