@@ -15,7 +15,7 @@ from enum import Enum
 
 from gangdash.engine.actions.ordering import JobsByQueue, Selection
 from gangdash.engine.actions.placement import allocate_job
-from gangdash.engine.actions.solver_bounds import Losses, Room, is_plain
+from gangdash.engine.actions.solver_bounds import Bounds, SlotCache, is_plain
 from gangdash.engine.actions.solver_generators import GENERATORS, Generator, VictimQueue
 from gangdash.engine.actions.solver_trial import Ask, Batch, Fingerprint, Trial
 from gangdash.engine.actions.solver_views import part_of
@@ -65,21 +65,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
-    room: Room
-    losses: Losses | None
-
-    def are_short(self, victims: Sequence[TaskState]) -> bool:
-        """Tell whether a simulation is hopeless; never where it could leave an error on a victim that also waits.
-
-        A victim that finds no place in a simulation is told so, and a gang with pods waiting shows what it was told.
-        """
-        if any(job is not None and _waits(job) for job in {task.job for task in victims}):
-            return False
-        return self.room.is_short(victims) or (self.losses is not None and self.losses.is_short(victims))
-
-
-@dataclass(frozen=True, slots=True)
 class _Solution:
     statement: Statement
     victims: tuple[TaskState, ...]
@@ -109,6 +94,7 @@ class JobSolver:
         candidates: Callable[[], Sequence[JobState]],
         limit_for: LimitFor,
         budget: Budget,
+        slots: SlotCache,
     ) -> None:
         self._session = session
         self._job = job
@@ -118,6 +104,7 @@ class JobSolver:
         self._candidates = candidates
         self._limit_for = limit_for
         self._budget = budget
+        self._slots = slots
         self._failed: set[Fingerprint] = set()
         self._waiting = _waiting_by_queue(session)
         self._is_out_of_budget = False
@@ -157,12 +144,19 @@ class JobSolver:
             for task in job.tasks.values()
             if task.status & ACTIVE_ALLOCATED and task.node_name in session.nodes
         ]
-        return bounds.are_short(everybody)
+        return self._is_short(bounds, everybody)
 
-    def _bounds(self, ask: Ask, feasible: Mapping[str, NodeState]) -> _Bounds:
-        session = self._session
-        limit = self._limit_for(ask)
-        return _Bounds(Room(session, ask, feasible), limit and Losses(session, ask, feasible, limit))
+    def _bounds(self, ask: Ask, feasible: Mapping[str, NodeState]) -> Bounds:
+        return Bounds(self._session, ask, feasible, self._limit_for(ask), self._slots)
+
+    @staticmethod
+    def _is_short(bounds: Bounds, victims: Sequence[TaskState]) -> bool:
+        """Tell whether a simulation is hopeless; never where it could leave an error on a victim that also waits.
+
+        A victim that finds no place in a simulation is told so, and a gang with pods waiting shows what it was told.
+        """
+        jobs = {task.job for task in victims}
+        return not any(job is not None and _waits(job) for job in jobs) and bounds.are_short(victims)
 
     def _solve_with(self, generator: Generator, tasks: Sequence[TaskState]) -> _Solution | None:
         hints = _Hints()
@@ -213,7 +207,7 @@ class JobSolver:
                 return None
             victims = trial.victims()
             is_possible = victims and all(task.node_name in session.nodes for task in victims)
-            if not is_possible or (bounds is not None and bounds.are_short(victims)):
+            if not is_possible or (bounds is not None and self._is_short(bounds, victims)):
                 self._failed.add(fingerprint)
                 continue
             solution = self._simulate(trial, victims, feasible)

@@ -2,88 +2,161 @@
 
 Room: even with every victim gone and none placed again, the nodes hold fewer pods of at least the smallest
 size asked than there are pods to place (in each required topology domain for the part that needs one).
-Loss: what the victims' queues may lose by the rules, together with what is free, is less than what is
-asked. Both only ever say "hopeless"; a test runs searches with and without them. Nothing in the scheduler
-corresponds to them.
+Loss: victims that are placed again take room too, so some must be lost; if the rules let victims lose fewer
+GPUs than that, or than what is asked beyond all that is free, the trial fails one way or the other. Both only
+ever say "hopeless"; a test runs searches with and without them. Nothing in the scheduler corresponds to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gangdash.engine.actions.solver_trial import Ask
 from gangdash.engine.rules.scenario import LossLimit
 from gangdash.engine.session import GPU, NodeState, Session, SubGroup, SubGroupSet, TaskState
 
 _NO_LIMIT = 1 << 30
+_Need = tuple[tuple[int, float], ...]
+"""Slots of the resource vector with the least that any of the pods asks there."""
+_Domain = tuple[str, str]
+"""A node label and its value; the empty label stands for all nodes."""
+_EVERYWHERE: _Domain = ("", "")
 
 
-class Room:
-    """How many pods of the smallest size asked fit, node by node, before and after evictions."""
+class _Slots(NamedTuple):
+    """How many pods of the smallest size asked a node has room for."""
 
-    def __init__(self, session: Session, ask: Ask, feasible: Mapping[str, NodeState]) -> None:
+    open: int
+    """0 where a rule keeps all of the pods asked for off the node."""
+    any: int
+    """Whoever it is for: victims may go where the pods asked for may not."""
+
+
+class Bounds:
+    """What can be said of all trials for one ask."""
+
+    def __init__(
+        self, session: Session, ask: Ask, feasible: Mapping[str, NodeState], limit: LossLimit | None, known: SlotCache
+    ) -> None:
         self._session = session
+        self._pods = len(ask.pending)
+        self._kinds = tuple({task.template: task for task in ask.pending}.values())
         self._need = _smallest(ask.pending)
-        self._kinds = list({task.template: task for task in ask.pending}.values())
+        self._known = known.of(self._need, self._kinds)
         self._parts = list(_parts(ask, has_topology=session.config.plugin("topology") is not None))
         self._labels = tuple(dict.fromkeys(label for label, _ in self._parts if label))
-        self._base = {name: self._count(node, ()) for name, node in feasible.items()}
-        self._totals = self._sums(self._base)
+        self._feasible = feasible
+        self._base = {name: self._slots_now(node) for name, node in feasible.items()}
+        self._open: dict[_Domain, int] = {}
+        for name, slots in self._base.items():
+            self._add(self._open, name, slots.open)
+        self._any = sum(slots.any for slots in self._base.values())
+        self._limit = limit if all(map(is_plain, ask.pending)) else None
+        self._asked = sum(task.request[GPU] for task in ask.pending)
+        self._free = sum(map(_free_gpus, feasible.values()))
 
-    def _count(self, node: NodeState, freed: Iterable[TaskState]) -> int:
-        """Return how many pods the node could take if some of its pods left, 0 where a rule keeps all of them off."""
-        if self._is_closed(node):
-            return 0
+    def are_short(self, victims: Sequence[TaskState]) -> bool:
+        """Whether no simulation with these victims can come to anything."""
+        changes: dict[_Domain, int] = {}
+        any_slots, free = self._any, self._free
+        by_node: dict[str, list[TaskState]] = {}
+        for task in victims:
+            by_node.setdefault(task.node_name, []).append(task)
+        for name, tasks in by_node.items():
+            node, base = self._session.nodes[name], self._base.get(name, _NONE)
+            slots = self._slots(node, tasks)
+            self._add(changes, name, slots.open - base.open)
+            any_slots += slots.any - base.any
+            if name not in self._feasible:
+                free += _free_gpus(node)
+        if any(self._lacks(label, pods, changes) for label, pods in self._parts):
+            return True
+        return self._must_lose_too_much(victims, any_slots, free)
+
+    def _must_lose_too_much(self, victims: Sequence[TaskState], slots: int, free: float) -> bool:
+        """Whether more must be lost than may be; silent where victims share GPUs or hold claimed devices."""
+        if self._limit is None or any(task.is_shared or task.pod.claims for task in victims):
+            return False
+        large = [task for task in victims if all(task.request[slot] >= amount for slot, amount in self._need)]
+        lost_pods = self._pods + len(large) - slots
+        least = min(task.request[GPU] for task in self._kinds)
+        if lost_pods > 0 and lost_pods * least > self._limit(large):
+            return True
+        return self._asked > free and self._asked - free > self._limit(victims)
+
+    # Slots
+
+    def _slots_now(self, node: NodeState) -> _Slots:
+        known = self._known.get(node.index)
+        if known is not None and known[0] == node.stamp:
+            return known[1]
+        slots = self._slots(node, ())
+        self._known[node.index] = (node.stamp, slots)
+        return slots
+
+    def _slots(self, node: NodeState, freed: Iterable[TaskState]) -> _Slots:
+        if node.not_ready:
+            return _NONE
         extra = [node.placed[task.key] for task in freed if task.key in node.placed]
         most = _NO_LIMIT
         for slot, amount in self._need:
             if slot in node.unbacked:
                 continue
-            free = node.idle[slot] + node.releasing[slot] + sum(placed.charge[slot] for placed in extra)
+            free = node.idle[slot] + node.releasing[slot] + sum([placed.charge[slot] for placed in extra])
             if slot == GPU:
-                free += sum(len(placed.groups) for placed in extra)
+                free += sum([len(placed.groups) for placed in extra])
             most = min(most, int(free // amount) if free > 0 else 0)
-        return most
+        return _Slots(0 if most and self._is_closed(node) else most, most)
 
     def _is_closed(self, node: NodeState) -> bool:
         excludes = self._session.hooks.excludes
         return all(any(rule(task, node) for rule in excludes) for task in self._kinds)
 
-    def _sums(self, counts: Mapping[str, int]) -> dict[tuple[str, str], int]:
-        """Return totals per required label and its value; the empty label stands for all nodes."""
-        totals: dict[tuple[str, str], int] = {}
-        for name, count in counts.items():
-            for key in self._domains(name):
-                totals[key] = totals.get(key, 0) + count
-        return totals
+    # Domains
 
-    def _domains(self, node: str) -> Iterator[tuple[str, str]]:
-        yield ("", "")
+    def _add(self, totals: dict[_Domain, int], node: str, count: int) -> None:
+        totals[_EVERYWHERE] = totals.get(_EVERYWHERE, 0) + count
+        if not self._labels:
+            return
         labels = self._session.nodes[node].node.meta.labels
         for label in self._labels:
             value = labels.get(label, "")
             if value:
-                yield (label, value)
+                totals[label, value] = totals.get((label, value), 0) + count
 
-    def is_short(self, victims: Iterable[TaskState]) -> bool:
-        """Whether the pods asked for cannot all have room even with these victims gone."""
-        by_node: dict[str, list[TaskState]] = {}
-        for task in victims:
-            by_node.setdefault(task.node_name, []).append(task)
-        changes: dict[tuple[str, str], int] = {}
-        for name, tasks in by_node.items():
-            change = self._count(self._session.nodes[name], tasks) - self._base.get(name, 0)
-            for key in self._domains(name):
-                changes[key] = changes.get(key, 0) + change
-        return any(self._lacks(label, pods, changes) for label, pods in self._parts)
-
-    def _lacks(self, label: str, pods: int, changes: Mapping[tuple[str, str], int]) -> bool:
-        keys = {key for key in (*self._totals, *changes) if key[0] == label}
-        return all(self._totals.get(key, 0) + changes.get(key, 0) < pods for key in keys)
+    def _lacks(self, label: str, pods: int, changes: Mapping[_Domain, int]) -> bool:
+        if not label:
+            return self._open.get(_EVERYWHERE, 0) + changes.get(_EVERYWHERE, 0) < pods
+        keys = {key for key in (*self._open, *changes) if key[0] == label}
+        return all(self._open.get(key, 0) + changes.get(key, 0) < pods for key in keys)
 
 
-def _smallest(tasks: Sequence[TaskState]) -> tuple[tuple[int, float], ...]:
-    """Return per resource the least that any of the pods asks, leaving out what none or not all of them ask."""
+_NONE = _Slots(0, 0)
+
+
+class SlotCache:
+    """Slots of nodes as they are, kept while the nodes' stamps stay."""
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[_Need, tuple[int, ...]], dict[int, tuple[int, _Slots]]] = {}
+
+    def of(self, need: _Need, kinds: Sequence[TaskState]) -> dict[int, tuple[int, _Slots]]:
+        """Return the table for a size and the kinds of pods that it is counted for, by node index."""
+        return self._tables.setdefault((need, tuple(sorted(task.template for task in kinds))), {})
+
+
+def is_plain(task: TaskState) -> bool:
+    """Whether the task needs whole GPUs of its own, so that a node without one is none for it."""
+    return task.request[GPU] > 0 and not task.asks_shared_gpu and not task.pod.claims
+
+
+def _free_gpus(node: NodeState) -> float:
+    return max(0.0, node.idle[GPU] + node.releasing[GPU])
+
+
+def _smallest(tasks: Sequence[TaskState]) -> _Need:
+    """Return per resource the least that any of the pods asks, leaving out what not all of them ask."""
     least = [min(amounts) for amounts in zip(*(task.request for task in tasks), strict=True)]
     if any(task.asks_shared_gpu or task.pod.claims for task in tasks):
         least[GPU] = 0
@@ -111,35 +184,3 @@ def _members(group: SubGroupSet) -> Iterator[SubGroup]:
     yield from group.pod_sets
     for child in group.groups:
         yield from _members(child)
-
-
-class Losses:
-    """Whether the GPUs that are free and those that victims may lose are too few for the pods asked.
-
-    A victim that is placed again frees nothing in sum. Says nothing about gangs that ask for parts of GPUs or for
-    claimed devices, nor where such pods are among the victims.
-    """
-
-    def __init__(self, session: Session, ask: Ask, feasible: Mapping[str, NodeState], limit: LossLimit) -> None:
-        self._session = session
-        self._limit = limit
-        self._asked = sum(task.request[GPU] for task in ask.pending)
-        self._is_silent = self._asked <= 0 or not all(map(is_plain, ask.pending))
-        self._feasible = feasible
-        self._free = sum(map(_free_gpus, feasible.values()))
-
-    def is_short(self, victims: Sequence[TaskState]) -> bool:
-        if self._is_silent or any(task.is_shared or task.pod.claims for task in victims):
-            return False
-        others = {task.node_name for task in victims} - self._feasible.keys()
-        free = self._free + sum(_free_gpus(self._session.nodes[name]) for name in others)
-        return free + self._limit(victims) < self._asked
-
-
-def is_plain(task: TaskState) -> bool:
-    """Whether the task needs whole GPUs of its own, so that a node without one is none for it."""
-    return task.request[GPU] > 0 and not task.asks_shared_gpu and not task.pod.claims
-
-
-def _free_gpus(node: NodeState) -> float:
-    return max(0.0, node.idle[GPU] + node.releasing[GPU])

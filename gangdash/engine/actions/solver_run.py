@@ -12,6 +12,7 @@ from typing import Protocol
 from gangdash.engine.actions.ordering import JobsByQueue, Selection
 from gangdash.engine.actions.placement import SCHEDULING_ERRORS
 from gangdash.engine.actions.solver import Budget, End, JobSolver, Outcome
+from gangdash.engine.actions.solver_bounds import SlotCache
 from gangdash.engine.actions.solver_capacity import has_gpus_to_give
 from gangdash.engine.actions.solver_failed import FailedJobs
 from gangdash.engine.actions.solver_trial import Ask
@@ -61,6 +62,7 @@ class Action(Protocol):
 def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
     """Try the gangs in order until none is left or the budget ends."""
     budget = Budget(SIMULATIONS_PER_ACTION)
+    slots = SlotCache()
     failed: dict[str, FailedJobs] = {}
     while not jobs.is_empty:
         job = jobs.pop()
@@ -71,7 +73,7 @@ def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
             continue
         if _is_beyond_help(session, job):
             continue
-        outcome = _search(session, action, job, budget)
+        outcome = _search(session, action, job, budget, slots)
         if outcome.end is End.BUDGET:
             session.budget_hits[job.key] = BUDGET_NAME
             return
@@ -81,7 +83,7 @@ def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
             record.add(job)
 
 
-def _search(session: Session, action: Action, job: JobState, budget: Budget) -> Outcome:
+def _search(session: Session, action: Action, job: JobState, budget: Budget, slots: SlotCache) -> Outcome:
     if not action.may_search(job):
         return Outcome(End.EXHAUSTED)
     for hook in session.hooks.solution_start:
@@ -96,6 +98,7 @@ def _search(session: Session, action: Action, job: JobState, budget: Budget) -> 
         candidates=source.candidates,
         limit_for=action.limit_for,
         budget=budget,
+        slots=slots,
     )
     return solver.solve()
 

@@ -8,12 +8,12 @@ walks maps.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from gangdash.engine.rules.queue_order import allocatable_share, less_equal
+from gangdash.engine.rules.reclaim_limit import ReclaimLimit, levels, minus, plus, saturation
 from gangdash.engine.rules.scenario import Demand, LossLimit, Scenario, Victim, demand_of, involved_in
-from gangdash.engine.session import ACTIVE_ALLOCATED, GPU, UNLIMITED, Amounts, JobState, QueueState, Session, TaskState
+from gangdash.engine.session import ACTIVE_ALLOCATED, UNLIMITED, Amounts, JobState, QueueState, Session, TaskState
 from gangdash.engine.statement.queue import QueueMemo
 
 _RESOURCES = range(3)
@@ -29,24 +29,6 @@ def install(session: Session) -> None:
     hooks.reclaim_scenarios.append(rules.accepts)
     hooks.reclaim_limits.append(rules.loss_limit)
     hooks.solution_start.append(rules.remember_queues)
-
-
-def plus(left: Amounts, right: Amounts) -> Amounts:
-    return (left[0] + right[0], left[1] + right[1], left[2] + right[2])
-
-
-def minus(left: Amounts, right: Amounts) -> Amounts:
-    return (left[0] - right[0], left[1] - right[1], left[2] - right[2])
-
-
-def levels(own: QueueState, other: QueueState) -> tuple[QueueState, QueueState]:
-    """Return the pair of queues that compete: where the two paths from the top part, else the last common level."""
-    pair = (own.ancestors[-1], other.ancestors[-1])
-    for mine, theirs in zip(reversed(own.ancestors), reversed(other.ancestors), strict=False):
-        pair = (mine, theirs)
-        if mine.name != theirs.name:
-            break
-    return pair
 
 
 class Reclaimable:
@@ -86,45 +68,9 @@ class Reclaimable:
         return _may_be_over_quota(theirs, demand)
 
     def loss_limit(self, job: JobState, demand: Demand) -> LossLimit:
-        """Return a bound on the GPUs that victims may lose: a queue gives until it is down to its share.
-
-        The last gang taken may bring it below, so a whole gang more is allowed for. Where a queue holds more than
-        its share of another resource too, that alone may let it lose everything, and nothing is bounded.
-        """
-        own = self._session.queues[job.queue]
-        limits: dict[str, tuple[str, float]] = {}
-
-        def limit(victims: Sequence[TaskState]) -> float:
-            gangs: dict[str, float] = {}
-            level_of: dict[str, str] = {}
-            for task in victims:
-                if task.job is None:
-                    continue
-                queue, key = task.job.queue, task.job.key
-                if queue not in limits:
-                    limits[queue] = self._gives(own, self._session.queues[queue], demand)
-                gangs[key] = gangs.get(key, 0.0) + task.accepted[GPU]
-                level_of[key] = limits[queue][0]
-            asked: dict[str, list[float]] = {}
-            for key, gpus in gangs.items():
-                asked.setdefault(level_of[key], []).append(gpus)
-            excess = dict(limits.values())
-            return sum(
-                min(sum(gpus), excess[level] + max(gpus)) if excess[level] else 0.0 for level, gpus in asked.items()
-            )
-
-        return limit
-
-    def _gives(self, own: QueueState, other: QueueState, demand: Demand) -> tuple[str, float]:
-        """Return the level at which a queue competes and the GPUs that it holds there beyond what it may keep."""
-        mine, theirs = levels(own, other)
-        held = self._held(theirs)
-        keeps = [allocatable_share(theirs)]
-        if less_equal(plus(self._held(mine), demand.amounts), mine.deserved):
-            keeps.append(theirs.deserved)
-        if any(not _is_within(held[i], keep[i]) for keep in keeps for i in (0, 1)):
-            return theirs.name, math.inf
-        return theirs.name, max(0.0, *(0.0 if keep[2] == UNLIMITED else held[2] - keep[2] for keep in keeps))
+        return ReclaimLimit(
+            self._session.queues, self._before, self._multiplier, self._session.queues[job.queue], demand
+        )
 
     # A scenario
 
@@ -207,17 +153,6 @@ class Reclaimable:
             if ratio > 1 and theirs > 0 and ratio * self._multiplier >= saturation(remaining[index], theirs):
                 return False
         return True
-
-
-def _is_within(held: float, share: float) -> bool:
-    return share == UNLIMITED or held <= share
-
-
-def saturation(held: float, fair_share: float) -> float:
-    """Return the part of its fair share that a queue holds; 0 where the share is unlimited."""
-    if fair_share == 0:
-        return math.inf if held > 0 else 0.0
-    return 0.0 if fair_share == UNLIMITED else held / fair_share
 
 
 def split_victim(victim: Victim) -> tuple[list[TaskState], list[TaskState]]:
