@@ -5,10 +5,13 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from apps.api.audit import AuditList
+from apps.api.checks import CheckList
 from apps.api.clusters import ClusterHealth, ClusterList
+from apps.api.deployments import DeploymentDetail, DeploymentList
 from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
 from apps.api.gangs import GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
 from apps.api.reasons import ReasonDetail, ReasonList
+from apps.api.resolve import ResolveView
 from apps.api.schema import SchemaView
 from apps.api.tokens import TokenDetail, TokenList
 from apps.api.views import NothingHere
@@ -23,6 +26,10 @@ urlpatterns: list[URLPattern] = [
     path("gangs/<str:gang_id>/explanation", GangExplanation.as_view(), name="gang-explanation"),
     path("gangs/<str:gang_id>/timeline", GangTimeline.as_view(), name="gang-timeline"),
     path("gangs/<str:gang_id>/snapshot", GangSnapshot.as_view(), name="gang-snapshot"),
+    path("deployments", DeploymentList.as_view(), name="deployments"),
+    path("deployments/<str:deployment_id>", DeploymentDetail.as_view(), name="deployment"),
+    path("resolve", ResolveView.as_view(), name="resolve"),
+    path("checks", CheckList.as_view(), name="checks"),
     path("reasons", ReasonList.as_view(), name="reasons"),
     path("reasons/<str:code>", ReasonDetail.as_view(), name="reason"),
     path("diagnose", DiagnoseView.as_view(), name="diagnose"),

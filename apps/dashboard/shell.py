@@ -27,7 +27,7 @@ from gangdash import __version__
 
 THEME_COOKIE = "gangdash_theme"
 THEMES = frozenset({"light", "dark"})
-CLUSTER_PAGES = frozenset({"triage", "gangs", "queues", "topology", "nodes"})
+CLUSTER_PAGES = frozenset({"triage", "gangs", "deployments", "queues", "topology", "nodes", "checks"})
 """Pages that show one cluster or all of them, as the address says."""
 
 P = ParamSpec("P")
@@ -85,6 +85,7 @@ def sections(cluster: str = "") -> tuple[Section, ...]:
             (
                 place("triage", "Triage", "triage", "h"),
                 place("gangs", "Gangs", "gangs", "a"),
+                place("deployments", "Deployments", "platform", "d"),
                 place("queues", "Queues", "queue_admin", "q"),
                 place("topology", "Topology", "topology", "t"),
                 place("nodes", "Nodes", "nodes", "n"),
@@ -94,6 +95,7 @@ def sections(cluster: str = "") -> tuple[Section, ...]:
             "Know",
             (
                 place("clusters", "Clusters", "health", "c", keep=False),
+                place("checks", "Checks", "check", "k"),
                 place("upload", "Diagnose a file", "upload", "u", keep=False),
                 place("reasons", "Reasons", "book", "r", keep=False),
             ),

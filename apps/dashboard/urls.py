@@ -6,9 +6,21 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from apps.dashboard.shell import guarded
-from apps.dashboard.views import account, clusters, gang, inventory, parts, reasons, triage, uploads
+from apps.dashboard.views import (
+    account,
+    checks,
+    clusters,
+    deployments,
+    gang,
+    inventory,
+    parts,
+    reasons,
+    triage,
+    uploads,
+)
 
 GANG = "clusters/<str:cluster>/gangs/<str:namespace>/<str:name>"
+DEPLOYMENT = "clusters/<str:cluster>/deployments/<str:kind>/<str:namespace>/<str:name>/"
 FORM = r"(?P<form>csv|json)"
 
 pages: list[URLPattern | URLResolver] = [
@@ -26,6 +38,9 @@ pages: list[URLPattern | URLResolver] = [
     re_path(rf"^exports/nodes\.{FORM}$", guarded(inventory.nodes_export), name="nodes-export"),
     path("topology/", guarded(inventory.topology), name="topology"),
     path("queues/", guarded(inventory.queues), name="queues"),
+    path("deployments/", guarded(deployments.deployments), name="deployments"),
+    path(DEPLOYMENT, guarded(deployments.deployment), name="deployment"),
+    path("checks/", guarded(checks.checks), name="checks"),
     path("clusters/", guarded(clusters.clusters), name="clusters"),
     path("clusters/<str:name>/", guarded(clusters.cluster), name="cluster"),
     path(f"{GANG}/", guarded(gang.gang_detail), name="gang"),

@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "apps.collector",
     "apps.diagnosis",
     "apps.checks",
+    "apps.chains",
     "apps.api",
     "apps.dashboard",
 ]

@@ -17,6 +17,7 @@ ARGS: dict[str, tuple[object, ...]] = {
     "gang-explanation": GANG,
     "gang-snapshot": GANG,
     "cluster": ("fjord-1",),
+    "deployment": ("fjord-1", "DynamoGraphDeployment", "chat-prod", "llama-70b-disagg"),
     "reason": ("domain-busy",),
     "export": ("csv",),
     "gangs-export": ("csv",),
@@ -54,7 +55,8 @@ def test_a_one_time_password_opens_nothing_but_its_own_change(db: None, name: st
 
 
 @pytest.mark.parametrize(
-    "name", ["triage", "gangs", "queues", "topology", "nodes", "clusters", "export", "gangs-export"]
+    "name",
+    ["triage", "gangs", "deployments", "queues", "topology", "nodes", "clusters", "checks", "export", "gangs-export"],
 )
 def test_bob_reads_no_name_of_another_namespace(world: World, as_bob: Client, name: str) -> None:
     content = as_bob.get(address(name)).content.decode()

@@ -106,6 +106,12 @@ def said(item: Gang | ReasonTimeline, veil: Veil) -> str:
 
 
 @register.simple_tag
+def veiled(text: str, veil: Veil, cluster: str) -> str:
+    """Write a text of the cluster without the names that this reader may not know."""
+    return veil.text(text, cluster=cluster)
+
+
+@register.simple_tag
 def who(value: str) -> SafeString:
     mark = marks.who_mark(value)
     return format_html('<span class="who">{}{}</span>', icon(mark.icon), mark.word)

@@ -1,0 +1,142 @@
+"""/deployments: what people submitted to Dynamo or Grove, layer by layer, and where each stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.paging import CursorPages
+from apps.api.views import ReadView, plain
+from apps.chains.models import TopObject
+from apps.chains.selectors import top_by_id, top_list
+from apps.workloads.veil import Veil
+
+ID = OpenApiParameter("deployment_id", str, OpenApiParameter.PATH, description="cluster~uid, as lists give it")
+
+
+class LayerSerializer(serializers.Serializer[Any]):
+    """The objects of one kind under a component. A null count is one that no object states."""
+
+    kind = serializers.CharField()
+    names = serializers.ListField(child=serializers.CharField(), help_text="The first twenty.")
+    wanted = serializers.IntegerField(allow_null=True)
+    exist = serializers.IntegerField(allow_null=True)
+    gated = serializers.IntegerField(allow_null=True)
+    placed = serializers.IntegerField(allow_null=True)
+    ready = serializers.IntegerField(allow_null=True)
+
+
+class ComponentSerializer(serializers.Serializer[Any]):
+    """One component with its layers from the top down."""
+
+    name = serializers.CharField()
+    type = serializers.CharField()
+    replicas = serializers.IntegerField(allow_null=True)
+    nodes = serializers.IntegerField(help_text="Nodes that one replica spans.")
+    gpus_per_pod = serializers.FloatField(allow_null=True)
+    layers = LayerSerializer(many=True)
+
+
+class GangStandingSerializer(serializers.Serializer[Any]):
+    """One PodGang; its stage is empty once it is handed to the scheduler."""
+
+    podgang = serializers.CharField()
+    bases = serializers.ListField(child=serializers.CharField(), help_text="The gangs that it waits for.")
+    podgroups = serializers.ListField(child=serializers.CharField())
+    stage = serializers.CharField()
+    problem = serializers.CharField()
+
+
+class RemarkSerializer(serializers.Serializer[Any]):
+    """What is wrong beside the stage."""
+
+    stage = serializers.CharField()
+    proof = serializers.CharField()
+    # The base class has an attribute of this name, which its metaclass keeps apart from fields.
+    field = serializers.CharField()
+    problem = serializers.CharField()
+
+
+class DeploymentSerializer(serializers.Serializer[TopObject]):
+    """A DynamoGraphDeployment or PodCliqueSet in a list."""
+
+    id = serializers.CharField(source="public_id")
+    cluster = serializers.CharField(source="cluster.name")
+    kind = serializers.CharField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    uid = serializers.CharField()
+    api_version = serializers.CharField()
+    created_at = serializers.DateTimeField(allow_null=True)
+    stage = serializers.CharField(help_text="The first of S0 to S15 not passed; empty once all is handed over.")
+    controller = serializers.CharField(help_text="Who owes the next step.")
+    proof = serializers.CharField(help_text="The object that proves the stage.")
+    field = serializers.CharField()
+    problem = serializers.SerializerMethodField()
+    since = serializers.DateTimeField(allow_null=True)
+    is_overdue = serializers.BooleanField()
+    read_as_of = serializers.DateTimeField(source="cluster.read_as_of", allow_null=True)
+
+    def get_problem(self, row: TopObject) -> str:
+        veil: Veil = self.context["veil"]
+        return veil.text(row.problem, cluster=row.cluster.name)
+
+
+class DeploymentDetailSerializer(DeploymentSerializer):
+    """One workload with its ladder."""
+
+    components = ComponentSerializer(many=True)
+    gangs = GangStandingSerializer(many=True)
+    remarks = serializers.SerializerMethodField()
+
+    @extend_schema(responses=RemarkSerializer(many=True))
+    def get_remarks(self, row: TopObject) -> Any:
+        veil: Veil = self.context["veil"]
+        return veil.value(row.remarks, cluster=row.cluster.name)
+
+
+class DeploymentQuery(serializers.Serializer[Any]):
+    """The filters of the list."""
+
+    cluster = serializers.CharField(max_length=253, required=False)
+    namespace = serializers.CharField(max_length=253, required=False)
+    text = serializers.CharField(max_length=200, required=False, allow_blank=True, help_text="Parts of names.")
+    page_size = serializers.IntegerField(min_value=1, max_value=CursorPages.max_page_size, required=False)
+
+
+@extend_schema_view(
+    get=extend_schema(
+        operation_id="deployments_list", parameters=[DeploymentQuery], responses=DeploymentSerializer(many=True)
+    )
+)
+class DeploymentList(ReadView, generics.GenericAPIView[TopObject]):
+    """The workloads of Dynamo and Grove that exist now."""
+
+    serializer_class = DeploymentSerializer
+    pagination_class = CursorPages
+    queryset = TopObject.objects.none()
+
+    def get(self, request: Request) -> Response:
+        query = DeploymentQuery(data=plain(request.query_params))
+        query.is_valid(raise_exception=True)
+        wanted = {name: query.validated_data.get(name, "") for name in ("cluster", "namespace", "text")}
+        rows = top_list(scope=self.scope, **wanted).order_by("pk")
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "veil": self.veil}
+
+
+@extend_schema(parameters=[ID])
+class DeploymentDetail(ReadView):
+    """One workload, component by component."""
+
+    @extend_schema(operation_id="deployments_get", responses=DeploymentDetailSerializer)
+    def get(self, request: Request, deployment_id: str) -> Response:
+        found = top_by_id(scope=self.scope, public_id=deployment_id)
+        return Response(DeploymentDetailSerializer(found, context={"veil": self.veil}).data)

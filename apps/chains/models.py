@@ -1,0 +1,79 @@
+"""What a person submitted to Dynamo or Grove and where it stands, and which gangs every object leads to.
+
+Facts of the newest reading only: an object that is gone has no row. What the scheduler does with a gang is the gang's
+own row and explanation.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from apps.clusters.models import Cluster
+
+
+class TopObject(models.Model):
+    """One DynamoGraphDeployment, or a PodCliqueSet that none made; no ``stage`` once its gangs are handed over."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="top_objects")
+    uid = models.CharField(max_length=64)
+    kind = models.CharField(max_length=64)
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    api_version = models.CharField(max_length=128)
+    created_at = models.DateTimeField(null=True)
+    stage = models.CharField(max_length=8, blank=True)
+    controller = models.CharField(max_length=64, blank=True)
+    """Who owes the next step."""
+    proof = models.CharField(max_length=600, blank=True)
+    """The object that proves the stage, as ``Kind/namespace/name``."""
+    field = models.CharField(max_length=128, blank=True)
+    problem = models.CharField(max_length=500, blank=True)
+    since = models.DateTimeField(null=True)
+    is_overdue = models.BooleanField(default=False)
+    components = models.JSONField(default=list)
+    """Per component its layers with counts; a null count is one that no object states."""
+    gangs = models.JSONField(default=list)
+    """Per PodGang: what it waits for, the PodGroups made of it, its stage."""
+    remarks = models.JSONField(default=list)
+    """What is wrong beside the stage: ``{"stage", "proof", "field", "problem"}``."""
+    as_of = models.DateTimeField()
+    fingerprint = models.CharField(max_length=32)
+
+    class Meta:
+        ordering: ClassVar = ["cluster", "namespace", "name", "pk"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["cluster", "uid"], name="top_object_identity")]
+        # One workload's page, and the list of one namespace.
+        indexes: ClassVar = [models.Index(fields=["cluster", "namespace", "name"], name="top_object_by_name")]
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+    @property
+    def public_id(self) -> str:
+        """Return the stable id of REST and links, made as a gang's is."""
+        return f"{self.cluster.name}~{self.uid}"
+
+
+class ChainLink(models.Model):
+    """Where an object between the top and the PodGroups leads: names of PodGroups in its own namespace."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="chain_links")
+    kind = models.CharField(max_length=64)
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    uid = models.CharField(max_length=64, blank=True)
+    """Empty where only a label or a reference tells of it."""
+    gangs = models.JSONField(default=list)
+    fingerprint = models.CharField(max_length=32)
+
+    class Meta:
+        ordering: ClassVar = ["cluster", "kind", "namespace", "name", "pk"]
+        constraints: ClassVar = [
+            # Resolving goes by the first four.
+            models.UniqueConstraint(fields=["cluster", "kind", "namespace", "name", "uid"], name="chain_link_identity")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}"
