@@ -41,7 +41,11 @@ def _text(moment: datetime | None) -> str:
 
 
 def placeable_since(*, gang: Gang, document: ExplanationDocument, as_of: datetime) -> datetime | None:
-    """Return since when the gang could have been placed without a break; None where it cannot be now."""
-    if document.verdict is Verdict.STUCK or document.code in _PLACEABLE:
+    """Return since when the gang could have been placed without a break; None where it cannot be now, or nobody saw.
+
+    A gang that is stuck when it is first seen became placeable before that, and only the objects tell when: to note
+    the first sight as the beginning would make it wait anew.
+    """
+    if document.code in _PLACEABLE:
         return gang.placeable_since or as_of
-    return None
+    return gang.placeable_since if document.verdict is Verdict.STUCK else None

@@ -139,6 +139,12 @@ def test_since_when_it_could_be_placed_is_kept_until_it_cannot(east: Cluster) ->
 
 
 @pytest.mark.usefixtures("gangs")
+def test_a_gang_first_seen_stuck_did_not_become_placeable_just_now(east: Cluster) -> None:
+    say(east, document("a", "SCHEDULER_DOWN"))
+    assert Gang.objects.get(name="a").placeable_since is None
+
+
+@pytest.mark.usefixtures("gangs")
 def test_a_workload_without_a_podgroup_is_a_gang_while_it_is_told(east: Cluster) -> None:
     loose = document("loose", "NO_PODGROUP", kind="Job", uid="job-1")
     say(east, document("a"), loose)
