@@ -81,7 +81,10 @@ def test_surplus_pods_of_an_elastic_gang_find_no_place_again() -> None:
     cluster.gang("hold", 1, 2, on=["n1"], kind="build")
     cluster.gang("new", 1, 2)
     # Two GPUs are free on n1 already, so the gang is made to need n0.
-    pods = [p if p.meta.name != "new-0" else replace(p, node_selector={"kubernetes.io/hostname": "n0"}) for p in cluster.pods]
+    pods = [
+        p if p.meta.name != "new-0" else replace(p, node_selector={"kubernetes.io/hostname": "n0"})
+        for p in cluster.pods
+    ]
     cluster.pods[:] = pods
     result = cluster.run("allocate", "consolidation")
     assert outcome(result, "new") == "unschedulable"

@@ -55,7 +55,10 @@ def _departments(quotas: tuple[float, float], asked: int) -> Scene:
         pytest.param(_two_queues((0, 4), (4, 1), (4, 1)), 4, "pipelined", id="a queue without quota gives all"),
         pytest.param(_two_queues((2, 2), (1, 4), (1, 2)), 1, "pipelined", id="the last victim may bring it below"),
         pytest.param(
-            _two_queues((0, 2), (4, 1), (1, 1), victim="build"), 0, "unschedulable", id="not from a non-preemptible gang"
+            _two_queues((0, 2), (4, 1), (1, 1), victim="build"),
+            0,
+            "unschedulable",
+            id="not from a non-preemptible gang",
         ),
         pytest.param(_two_queues((0, 1), (2, 1), (1, 2), node=2), 0, "unschedulable", id="beyond the own quota"),
         pytest.param(_two_queues((0, 1), (4, 1), (1, 1), kind="build"), 1, "pipelined", id="non-preemptible in quota"),
@@ -159,9 +162,7 @@ def test_moved_pods_do_not_count_as_reclaimed_unless_told() -> None:
 def test_reclaim_needs_the_rule_of_shares() -> None:
     cluster = Cluster()
     _two_queues((0, 4), (4, 1), (4, 1))(cluster)
-    cluster.config = replace(
-        cluster.config, plugins=tuple(p for p in cluster.config.plugins if p.name != "proportion")
-    )
+    cluster.config = replace(cluster.config, plugins=tuple(p for p in cluster.config.plugins if p.name != "proportion"))
     assert outcome(cluster.run("allocate", "reclaim"), "new") == "unschedulable"
 
 

@@ -38,7 +38,9 @@ def _broken_gang(stale_for: float | None, *, grace: float | None = None, other: 
         pytest.param(600, -1, False, id="never"),
     ],
 )
-def test_a_stale_gang_is_removed_after_its_grace(*, stale_for: float | None, grace: float | None, evicted: bool) -> None:
+def test_a_stale_gang_is_removed_after_its_grace(
+    *, stale_for: float | None, grace: float | None, evicted: bool
+) -> None:
     result = _broken_gang(stale_for, grace=grace).run("stalegangeviction")
     assert outcome(result, "g") == ("evicted" if evicted else "kept")
 
