@@ -64,12 +64,14 @@ def poll_cluster(cluster_id: int) -> None:
 
 @shared_task(name="collector.prune")
 def prune() -> None:
-    """Delete the records of old polls and of failed logins."""
+    """Delete the records of old polls and of failed logins, and thin the history of nodes, parts and capacity."""
     from apps.accounts.services import failed_logins_prune
     from apps.clusters.services import poll_runs_prune
+    from apps.collector.thinning import capacity_thin, states_prune
 
     now = datetime.now(UTC)
     deleted = poll_runs_prune(before=now - timedelta(days=settings.GANGDASH_KEEP_POLL_DAYS))
     deleted += failed_logins_prune(before=now - timedelta(days=settings.GANGDASH_KEEP_HISTORY_DAYS))
+    deleted += states_prune(now=now) + capacity_thin(now=now)
     if deleted:
         logger.info("old_records_pruned", rows=deleted)

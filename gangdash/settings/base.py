@@ -38,8 +38,10 @@ GANGDASH_UNPACKED_MAX_BYTES = env.integer("GANGDASH_UNPACKED_MAX_BYTES", 2 * 102
 GANGDASH_NESTING_MAX = env.integer("GANGDASH_NESTING_MAX", 200, least=20, most=1000)
 
 # --- how long things are kept ------------------------------------------------------------------------------------
-# The objects as they were when some reason changed: what the download of a moment is made of, and the bulk of the disk.
-GANGDASH_KEEP_SNAPSHOT_HOURS = env.integer("GANGDASH_KEEP_SNAPSHOT_HOURS", 6, least=1)
+# The objects as they were: each moment at which some reason changed, one of each minute for a day, one of each hour
+# after that. They are what replays and downloads are made of, and the bulk of the disk, so they have a size per cluster.
+GANGDASH_KEEP_SNAPSHOT_HOURS = env.integer("GANGDASH_KEEP_SNAPSHOT_HOURS", 168, least=1)
+GANGDASH_KEEP_SNAPSHOT_MEGABYTES = env.integer("GANGDASH_KEEP_SNAPSHOT_MEGABYTES", 2048, least=1)
 # Timelines and gangs that are gone.
 GANGDASH_KEEP_HISTORY_DAYS = env.integer("GANGDASH_KEEP_HISTORY_DAYS", 30, least=1)
 # The records of polls and analyses on the health page.

@@ -123,7 +123,7 @@ def analysis_run(*, snapshot: Snapshot) -> AnalysisOutcome:
     )
     diagnosis = replay(snapshot_of(reading), include_all=True)
     outcome = results_record(snapshot=snapshot, diagnosis=diagnosis, now=datetime.now(UTC))
-    readings_prune(cluster=snapshot.cluster)
+    readings_prune(cluster=snapshot.cluster, now=datetime.now(UTC))
     logger.info(
         "analysis_done",
         cluster=snapshot.cluster.name,

@@ -26,7 +26,7 @@ def clock() -> Iterator[Any]:
         yield traveller
 
 
-def read(store: Store, clock: Any, minutes: int, *gangs: Any) -> None:
+def read(store: Store, clock: Any, minutes: float, *gangs: Any) -> None:
     clock.move_to(NOW + timedelta(minutes=minutes))
     store(raw.cluster(*gangs), NOW + timedelta(minutes=minutes))
     tasks.diagnose_due()
@@ -37,15 +37,57 @@ def minutes_kept() -> list[int]:
     return [round((moment - NOW).total_seconds() / 60) for moment in moments]
 
 
-def test_readings_of_changes_are_kept_and_those_between_are_not(east: Cluster, store: Store, clock: Any) -> None:
+def test_of_each_minute_one_reading_is_kept_and_each_that_changed_a_reason(
+    east: Cluster, store: Store, clock: Any
+) -> None:
     waits = raw.gang("wait", pods=3, gpus=8)
     read(store, clock, 0, waits)
-    read(store, clock, 1, waits, raw.node("n3", gpus=0))
-    read(store, clock, 2, waits, raw.node("n4", gpus=0))
-    read(store, clock, 3, raw.gang("wait", pods=1))
-    # 0 opened the first row, 3 the second and is current; 1 and 2 said nothing new.
-    assert minutes_kept() == [0, 3]
-    assert Snapshot.objects.count() == 4
+    read(store, clock, 0.25, waits, raw.node("n3", gpus=0))
+    read(store, clock, 0.5, waits, raw.node("n4", gpus=0))
+    read(store, clock, 0.75, waits, raw.node("n5", gpus=0))
+    read(store, clock, 1, waits)
+    # 0 opened the timeline row, 0.75 is the last of its minute, 1 is current.
+    assert seconds_kept() == [0, 45, 60]
+    assert Snapshot.objects.count() == 5
+
+
+def test_after_a_day_one_reading_of_each_hour_is_kept(east: Cluster, store: Store, clock: Any) -> None:
+    waits = raw.gang("wait", pods=3, gpus=8)
+    for minutes in (0, 10, 20, 50, 60, 70):
+        read(store, clock, minutes, waits, raw.node(f"n{minutes}", gpus=0))
+    clock.move_to(NOW + timedelta(hours=26))
+    tasks.prune()
+    # 0 opened the timeline row, 50 is the last of its hour, 70 is current and the last of the next.
+    assert minutes_kept() == [0, 50, 70]
+
+
+def test_what_replays_may_take_is_bounded_by_size_and_the_newest_stay(
+    east: Cluster, store: Store, clock: Any, settings: Any
+) -> None:
+    settings.GANGDASH_KEEP_SNAPSHOT_MEGABYTES = 3
+    for minutes in range(6):
+        read(store, clock, minutes, raw.gang("wait", pods=3, gpus=8), raw.node(f"n{minutes}", gpus=0))
+    Reading.objects.update(packed_bytes=1_000_000)
+    tasks.prune()
+    assert minutes_kept() == [3, 4, 5]
+
+
+def test_what_was_known_before_a_moment_goes_with_its_objects(
+    east: Cluster, store: Store, clock: Any, settings: Any
+) -> None:
+    settings.GANGDASH_KEEP_SNAPSHOT_HOURS = 6
+    read(store, clock, 0, raw.gang("wait", pods=3, gpus=8))
+    read(store, clock, 10, raw.gang("wait", pods=3, gpus=8), raw.node("n3", gpus=0))
+    clock.move_to(NOW + timedelta(hours=7))
+    tasks.prune()
+    first, second = Snapshot.objects.order_by("as_of")
+    assert (first.reading, first.history) == (None, {})
+    assert second.history
+
+
+def seconds_kept() -> list[int]:
+    moments = Reading.objects.order_by("as_of").values_list("as_of", flat=True)
+    return [round((moment - NOW).total_seconds()) for moment in moments]
 
 
 def test_dumps_of_old_changes_go_and_their_explanations_stay(
@@ -73,8 +115,8 @@ def test_a_reading_that_is_being_analysed_or_waits_for_it_is_never_pruned(
     Snapshot.objects.create(cluster=east, reading=reading, as_of=NOW, engine="1", started_at=NOW)
     Reading.objects.update(claimed_at=NOW)
     store(raw.cluster(raw.gang("a")), NOW + timedelta(minutes=1))
-    assert readings_prune(cluster=east) == 0
-    assert readings_prune(cluster=east, before=NOW + timedelta(days=1)) == 0
+    assert readings_prune(cluster=east, now=NOW + timedelta(minutes=2)) == 0
+    assert readings_prune(cluster=east, now=NOW + timedelta(days=100)) == 0
 
 
 def test_history_of_gangs_that_are_long_gone_goes(east: Cluster, store: Store, clock: Any, settings: Any) -> None:
