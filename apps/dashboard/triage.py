@@ -96,7 +96,11 @@ def headline(totals: WaitingTotals, gpus: GpuTotals, largest: LargestCause) -> H
         f"{of} for {numbers.counted(totals.gpus_waiting, 'GPU')}, while "
         f"{numbers.number(gpus.free)} of {numbers.number(gpus.total)} are free"
     )
-    if not totals.waiting:
+    if not totals.waiting and totals.undiagnosed:
+        # Before the first answer "nothing waits" would be comfort without ground.
+        gangs = numbers.counted(totals.gangs, "gang")
+        title = f"{numbers.number(totals.undiagnosed)} of {gangs} not diagnosed yet"
+    elif not totals.waiting:
         title = f"Nothing waits; {numbers.number(gpus.free)} of {numbers.counted(gpus.total, 'GPU')} are free"
     return Headline(title, _lead(totals, largest))
 
@@ -110,7 +114,7 @@ def _lead(totals: WaitingTotals, largest: LargestCause) -> str:
     if totals.telling:
         tell = "one has" if totals.telling == 1 else f"{numbers.number(totals.telling)} have"
         parts.append(f"Of {numbers.number(placed)} placed gangs {tell} something to tell.")
-    if totals.undiagnosed:
+    if totals.waiting and totals.undiagnosed:
         parts.append(f"{numbers.counted(totals.undiagnosed, 'gang')} not diagnosed yet.")
     return " ".join(parts)
 

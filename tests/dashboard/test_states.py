@@ -28,6 +28,14 @@ def test_nothing_waits(world: World, as_alice: Client) -> None:
     assert "Every gang you may see has what it needs." in text
 
 
+def test_before_the_first_answer_nothing_is_said_to_wait_or_not(world: World, as_alice: Client) -> None:
+    Cluster.objects.update(diagnosed_as_of=None)
+    Gang.objects.update(state=GangState.UNKNOWN, verdict="", code="")
+    text = visible_text(as_alice.get("/").content)
+    assert "17 of 17 gangs not diagnosed yet" in text
+    assert "Nothing waits" not in text
+
+
 def test_filters_that_hide_everything_are_named(world: World, as_alice: Client) -> None:
     text = visible_text(as_alice.get("/?queue=batch-eval&verdict=CONFIG").content)
     assert "No waiting gang matches" in text
