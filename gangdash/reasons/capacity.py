@@ -120,8 +120,8 @@ REASONS = (
         meaning="Too few GPUs are free in all; it would fit if the holders were gone, and none of them can be moved.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "Needs {need}; {free:bare} of {total:bare} GPUs are free on the {nodes:node|nodes} it may use, the "
-            "rest is held by {holders:list}."
+            "Needs {need}; {free:bare} of {total:bare} GPUs {free:~is|are} free on the {nodes:node|nodes} it may use, "
+            "the rest is held by {holders:list}."
         ),
         evidence=("free GPUs per node", "holders and whether each could be evicted"),
         upstream=GPUS,

@@ -441,3 +441,15 @@ def test_each_shard_explains_its_own_gangs() -> None:
     entry = explain(cluster)
     assert entry.shard == "night"
     assert said(entry) == ("CONFIG", "QUEUE_MISSING")
+
+
+def test_priority_class_that_does_not_exist_is_told_beside_the_cause() -> None:
+    cluster = one_node()
+    cluster.queue("q", limit=4)
+    cluster.gang("g", pods=2, gpus=4, kind="gold")
+    entry = explain(cluster)
+    assert said(entry) == ("POLICY", "QUEUE_LIMIT")
+    beside = [item for item in entry.also if item.code == "PRIORITY_CLASS_MISSING"]
+    assert [item.sentence for item in beside] == [
+        "PriorityClass gold does not exist; the gang runs with the default priority 50."
+    ]

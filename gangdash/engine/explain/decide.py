@@ -52,6 +52,8 @@ _NO_CAUSE = frozenset({Verdict.HEALTHY, Verdict.WILL_START, Verdict.NO_VERDICT})
 def explain_gang(gang: Gang) -> Explanation:
     """Return why the gang waits, or how it stands if it does not."""
     findings = list(_distinct(_waiting(gang) if gang.waits else _standing(gang)))
+    if gang.waits:
+        findings += references.priority_class(gang)
     return compose(gang, findings)
 
 

@@ -29,6 +29,21 @@ def references(gang: Gang) -> Iterator[Finding]:
     yield from _unlabelled_gpu_nodes(gang)
 
 
+def priority_class(gang: Gang) -> Iterator[Finding]:
+    """Yield that the PriorityClass does not exist. It never keeps a gang waiting: the default takes its place."""
+    name, snapshot = gang.podgroup.priority_class_name, gang.context.snapshot
+    if not name or not snapshot.was_read("PriorityClass"):
+        return
+    if any(item.meta.name == name for item in snapshot.priority_classes):
+        return
+    source = f"PodGroup/{gang.podgroup.key} spec.priorityClassName"
+    yield Finding(
+        ReasonCode.PRIORITY_CLASS_MISSING,
+        facts={"priority_class": name, "default": gang.priority},
+        binding=(named(ConstraintId.GANG_PRIORITY, name, "an existing class", f"priority {gang.priority}", source),),
+    )
+
+
 def _missing_objects(gang: Gang) -> Iterator[Finding]:
     snapshot = gang.context.snapshot
     volume_claims = {claim.meta.key for claim in snapshot.volume_claims}
