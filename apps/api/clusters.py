@@ -28,6 +28,7 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     is_read = serializers.BooleanField()
     removed_at = serializers.DateTimeField(allow_null=True)
     server_version = serializers.CharField()
+    skew_seconds = serializers.FloatField(allow_null=True, help_text="How far its clock is ahead of the reader's.")
     freshness = serializers.SerializerMethodField()
     read_as_of = serializers.DateTimeField(allow_null=True)
     diagnosed_as_of = serializers.DateTimeField(allow_null=True)

@@ -25,6 +25,8 @@ class Cluster(models.Model):
     is_read = models.BooleanField(default=True)
     removed_at = models.DateTimeField(null=True)
     server_version = models.CharField(max_length=64, blank=True)
+    skew_seconds = models.FloatField(null=True)
+    """How far its clock is ahead of ours; ages of its objects are wrong by that much. None where it does not say."""
 
     read_as_of = models.DateTimeField(null=True)
     """When the newest complete reading was made; kinds that could not be read are in ``KindFreshness``."""

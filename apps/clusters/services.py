@@ -71,7 +71,13 @@ def poll_run_start(*, cluster: Cluster, now: datetime) -> PollRun:
 
 @transaction.atomic
 def poll_run_finish(
-    *, run: PollRun, kinds: Sequence[KindStatus], now: datetime, as_of: datetime, server_version: str
+    *,
+    run: PollRun,
+    kinds: Sequence[KindStatus],
+    now: datetime,
+    as_of: datetime,
+    server_version: str,
+    skew_seconds: float | None,
 ) -> None:
     """Record a poll whose reading was taken, wholly or in part, and let the next one come when it is due."""
     missing = any(report.reason and report.is_required for report in kinds)
@@ -82,6 +88,7 @@ def poll_run_finish(
     Cluster.objects.filter(pk=run.cluster_id).update(
         read_as_of=as_of,
         server_version=server_version[:64],
+        skew_seconds=skew_seconds,
         failures=0,
         fault_code="",
         fault="",

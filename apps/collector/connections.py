@@ -50,6 +50,8 @@ class LiveReading:
     version: str
     requests: int
     received_bytes: int
+    skew_seconds: float | None
+    """How far the cluster's clock is ahead; None where it does not tell the time."""
 
 
 _kept: dict[str, _Kept] = {}
@@ -65,7 +67,13 @@ def cluster_read(source: ClusterSource) -> LiveReading:
         forget(source.name)
         raise
     kept.seldom = _seldom(reading)
-    return LiveReading(reading, kept.version, kept.client.requests - requests, kept.client.received_bytes - received)
+    return LiveReading(
+        reading=reading,
+        version=kept.version,
+        requests=kept.client.requests - requests,
+        received_bytes=kept.client.received_bytes - received,
+        skew_seconds=kept.client.skew_seconds,
+    )
 
 
 def _poll_interval() -> timedelta:

@@ -118,6 +118,7 @@ def _finish(run: PollRun, live: LiveReading, snapshot: ClusterSnapshot) -> None:
             now=datetime.now(UTC),
             as_of=as_of,
             server_version=live.version,
+            skew_seconds=live.skew_seconds,
         )
         transaction.on_commit(diagnosis_ask, robust=True)
         done = partial(reading_done.send, sender=Cluster, cluster=run.cluster, snapshot=snapshot, as_of=as_of)

@@ -67,7 +67,7 @@ def _cluster(name: str) -> Cluster:
     rows_sync(cluster=cluster, found=found_rows(facts.snapshot(*found)), now=NOW)
     kinds = [KindStatus("Pod", True, NOW, 6), KindStatus("Event", False, NOW, None, "403", "not allowed")]
     run = poll_run_start(cluster=cluster, now=NOW)
-    poll_run_finish(run=run, kinds=kinds, now=NOW, as_of=NOW, server_version="v1.34.1")
+    poll_run_finish(run=run, kinds=kinds, now=NOW, as_of=NOW, server_version="v1.34.1", skew_seconds=0.0)
     _say(cluster, NOW, "GPUS_BUSY")
     _say(cluster, NOW + timedelta(seconds=15), "QUEUE_LIMIT")
     cluster.refresh_from_db()

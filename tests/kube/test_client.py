@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import stat
 import sys
+import time
 from collections.abc import Iterator
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +113,26 @@ def test_no_service_account_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(KubeconfigError, match="service account"):
         open_client()
+
+
+@pytest.mark.parametrize("ahead", [0, 90, -4000])
+def test_the_difference_of_the_clocks_is_measured(
+    api: FakeApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    client = open_client(api.kubeconfig(tmp_path / "k"))
+    assert client.skew_seconds is None
+    monkeypatch.setattr(
+        BaseHTTPRequestHandler, "date_time_string", lambda *_: formatdate(time.time() + ahead, usegmt=True)
+    )
+    read_cluster(client, QUEUE)
+    assert client.skew_seconds == pytest.approx(ahead, abs=2)
+
+
+@pytest.mark.parametrize("date", ["", "soon", "Mon, 99 Nov 2026 09:00:00 GMT"])
+def test_a_server_that_does_not_tell_the_time_has_no_known_difference(
+    api: FakeApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, date: str
+) -> None:
+    monkeypatch.setattr(BaseHTTPRequestHandler, "date_time_string", lambda *_: date)
+    client = open_client(api.kubeconfig(tmp_path / "k"))
+    assert read_cluster(client, QUEUE).statuses["Queue"].count == 1
+    assert client.skew_seconds is None

@@ -13,6 +13,8 @@ from apps.dashboard.shell import page, scope_for
 from apps.diagnosis.selectors import snapshot_newest
 
 POLLS_SHOWN = 20
+SKEW_SAID = 2.0
+"""Seconds from which the clocks count as different: what is measured is good to about one."""
 
 
 @require_safe
@@ -40,5 +42,13 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         "rules": missing_rules(kind.kind for kind in kinds if not kind.is_read and kind.reason.startswith("403")),
         "polls": poll_run_list(cluster=found)[:POLLS_SHOWN],
         "snapshot": snapshot_newest(cluster_id=found.pk),
+        "skew": skew_words(found.skew_seconds),
     }
     return page(request, "dashboard/cluster.html", context, scope=scope, name="clusters", cluster=name)
+
+
+def skew_words(seconds: float | None) -> str:
+    """Say how a cluster's clock differs from ours; empty where it does not, or does not tell."""
+    if seconds is None or abs(seconds) < SKEW_SAID:
+        return ""
+    return f"{abs(seconds):,.0f} s {'ahead of' if seconds > 0 else 'behind'}"

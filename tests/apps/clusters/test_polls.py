@@ -38,7 +38,7 @@ def status(kind: str, *, reason: str = "", required: bool = True, count: int | N
 
 
 def finish(run: PollRun, *kinds: KindStatus, now: datetime = NOW) -> None:
-    poll_run_finish(run=run, kinds=kinds, now=now, as_of=now, server_version="v1.34.1")
+    poll_run_finish(run=run, kinds=kinds, now=now, as_of=now, server_version="v1.34.1", skew_seconds=0.0)
 
 
 def test_one_of_two_claims_wins_and_the_lock_ends_by_time(cluster: Cluster) -> None:
