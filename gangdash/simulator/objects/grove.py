@@ -79,21 +79,29 @@ def _graph(world: World, service: Service, gangs: list[Gang]) -> dict[str, Any]:
     shown = _object(world, service, _DYNAMO, "DynamoGraphDeployment", service.name)
     shown["metadata"]["annotations"] = {"nvidia.com/kai-scheduler-queue": service.queue}
     env = [{"name": "HF_TOKEN", "value": PLANTED_SECRET}]
-    shapes = [(role.name, role) for role in (*service.front, *service.workers)]
-    components = [
-        {
-            "name": name,
-            "type": name,
-            "replicas": role.replicas,
-            "podTemplate": {"spec": {"containers": [{"name": "main", "env": env}]}},
-        }
-        for name, role in shapes
-    ]
+    components = [_component(role.name, role.replicas, role, env) for role in service.front]
+    workers = _component("workers", service.replicas, service.workers[0], env)
+    nodes = sum(role.replicas for role in service.workers)
+    components.append(workers | ({"multinode": {"nodeCount": nodes}} if nodes > 1 else {}))
     up = all(_scheduled(gang) for gang in gangs)
     reason = "all_resources_are_ready" if up else "some_resources_are_not_ready"
     ready = _condition("Ready", up, reason, reason.replace("_", " "), service.created)
-    status = {"observedGeneration": 1, "state": "successful" if up else "pending", "conditions": [ready]}
+    made = {role.name: ("PodClique", f"{service.name}-0-{role.name}", role.replicas) for role in service.front}
+    made["workers"] = ("PodCliqueScalingGroup", f"{service.name}-0-workers", service.replicas)
+    counts = {
+        name: {"componentKind": kind, "componentNames": [fqn], "replicas": replicas}
+        for name, (kind, fqn, replicas) in made.items()
+    }
+    status: dict[str, Any] = {"observedGeneration": 1, "state": "successful" if up else "pending"}
+    status |= {"components": counts, "conditions": [ready]}
     return shown | {"spec": {"backendFramework": "vllm", "components": components}, "status": status}
+
+
+def _component(name: str, replicas: int, role: Role, env: list[dict[str, str]]) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": "main", "env": env}
+    if role.shape.gpus:
+        container["resources"] = {"limits": {"nvidia.com/gpu": str(role.shape.gpus)}}
+    return {"name": name, "type": name, "replicas": replicas, "podTemplate": {"spec": {"containers": [container]}}}
 
 
 def _clique_set(world: World, service: Service, gangs: list[Gang]) -> dict[str, Any]:
@@ -150,6 +158,8 @@ def _clique(world: World, gang: Gang, name: str, role: Role) -> dict[str, Any]:
     assert service is not None
     shown = _object(world, service, _GROVE, "PodClique", name)
     shown["metadata"]["labels"] |= {"grove.io/podgang": gang.name, "app.kubernetes.io/name": name}
+    if service.dynamo:
+        shown["metadata"]["labels"]["nvidia.com/dynamo-component"] = component_of(service, role)
     if gang.replica:
         shown["metadata"]["labels"]["grove.io/base-podgang"] = service.base_name()
     if role in service.front:
@@ -160,6 +170,11 @@ def _clique(world: World, gang: Gang, name: str, role: Role) -> dict[str, Any]:
         shown["metadata"]["labels"]["grove.io/podcliquescalinggroup-replica-index"] = str(gang.replica)
         _owned(shown, world, service, "PodCliqueScalingGroup", group)
     return shown | {"spec": _clique_spec(role), "status": _clique_status(gang, name, role)}
+
+
+def component_of(service: Service, role: Role) -> str:
+    """Return the graph's component that a role belongs to: roles of the scaling group are one."""
+    return role.name if role in service.front else "workers"
 
 
 def _clique_status(gang: Gang, name: str, role: Role) -> dict[str, Any]:

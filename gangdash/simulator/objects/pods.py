@@ -79,7 +79,7 @@ def pod_labels(gang: Gang, member: Member) -> dict[str, str]:
         labels["grove.io/base-podgang"] = service.base_name()
     if service.dynamo:
         labels["nvidia.com/dynamo-graph-deployment-name"] = service.name
-        labels["nvidia.com/dynamo-component"] = "workers" if group else "Frontend"
+        labels["nvidia.com/dynamo-component"] = "workers" if group else member.role.removeprefix(f"{service.name}-0-")
         labels["nvidia.com/dynamo-namespace"] = f"{service.namespace}-{service.name}"
         labels[QUEUE] = service.queue
     return labels

@@ -11,6 +11,7 @@ import yaml
 
 from gangdash.simulator.events import Event
 from gangdash.simulator.identity import stamp, uid
+from gangdash.simulator.kinds import KINDS, Kind
 from gangdash.simulator.objects.pods import PLANTED_SECRET
 from gangdash.simulator.plant import NAMESPACES, NIGHT, PRIORITIES, SYSTEM_NAMESPACES
 
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 KAI = "kai-scheduler"
 VERSION = "v0.17.0"
+_OPERATORS = (
+    ("grove-operator", "grove-system", "v0.1.0-alpha.12"),
+    ("dynamo-operator", "dynamo-system", "1.4.1"),
+)
+_DEFINED = ("kai.scheduler", "scheduling.run.ai", "grove.io", "scheduler.grove.io", "nvidia.com")
+"""Groups of the installed add-ons, whose kinds the server has definitions of."""
 _ACTIONS = "allocate, consolidation, reclaim, preempt, stalegangeviction"
 _PLUGINS = (
     "predicates",
@@ -45,12 +52,32 @@ _PLUGINS = (
 _COMPONENTS = ("binder", "pod-grouper", "podgroup-controller", "queue-controller", "admission", "kai-operator")
 
 
+_OLD_TOPOLOGY = "clustertopologies"
+"""A kind of earlier versions of Grove, which this cluster never had."""
+_DEFINITION_CONDITIONS = ("NamesAccepted", "Established")
+
+
 def furniture(world: World) -> Iterator[dict[str, Any]]:
     """Yield everything that is not a gang, a node or a queue."""
     yield from (_namespace(world, name) for name in (*SYSTEM_NAMESPACES, *NAMESPACES))
     yield from _priority_classes(world)
     yield from _shards(world)
     yield from _components(world)
+    yield from (_definition(world, kind) for kind in KINDS if kind.group in _DEFINED and kind.plural != _OLD_TOPOLOGY)
+
+
+def _definition(world: World, kind: Kind) -> dict[str, Any]:
+    """Return the definition of a custom kind, without the schema that makes real ones large."""
+    shown = _object(world, "apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.resource)
+    spec = {
+        "group": kind.group,
+        "names": {"kind": kind.kind, "plural": kind.plural},
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "versions": [{"name": v, "served": True, "storage": v == kind.versions[0]} for v in kind.versions],
+    }
+    since = stamp(world.installed)
+    conditions = [{"type": name, "status": "True", "lastTransitionTime": since} for name in _DEFINITION_CONDITIONS]
+    return shown | {"spec": spec, "status": {"conditions": conditions, "storedVersions": [kind.versions[0]]}}
 
 
 def _object(world: World, api_version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
@@ -105,8 +132,9 @@ def _settings() -> str:
 def _components(world: World) -> Iterator[dict[str, Any]]:
     for name in _COMPONENTS:
         yield _deployment(world, name, name, [], up=name != "binder" or world.binder_up)
-    for name, namespace in (("grove-operator", "grove-system"), ("dynamo-operator", "dynamo-system")):
+    for name, namespace, tag in _OPERATORS:
         shown = _deployment(world, name, name, [], up=True)
+        shown["spec"]["template"]["spec"]["containers"][0]["image"] = f"registry.example.com/{namespace}/{name}:{tag}"
         shown["metadata"] |= {"namespace": namespace, "uid": uid(world.seed, "Deployment", namespace, name)}
         yield shown
     exporters = _object(world, "apps/v1", "DaemonSet", "node-exporter", "kube-system")
