@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gangdash.documents import ExplanationDocument
 from gangdash.replay import replay
 from tests.chain import world as w
@@ -156,3 +158,22 @@ def test_stateful_set_meant_as_a_gang_is_not_enforced() -> None:
     assert "1 of" in found.sentence
     assert "3" in found.sentence
     assert alone.verdict == "NO_FIT"
+
+
+@pytest.mark.parametrize("kind", sorted(set(w.ALL_READ) - {"Pod", "Node", "PodGroup", "Queue"}))
+def test_kind_that_could_not_be_read_leads_to_no_conclusion(kind: str) -> None:
+    """A model that serves stays one, whatever part of its chain is hidden."""
+    objects = [item for item in w.served() if item["kind"] != kind]
+    found = replay(w.snapshot(*objects, not_read={kind: "403"}), include_all=True).explanations
+
+    assert {(item.gang.kind, item.verdict) for item in found} == {("PodGroup", "HEALTHY")}
+
+
+@pytest.mark.parametrize("kind", ["PodClique", "PodCliqueScalingGroup", "PodGang", "PodCliqueSet", "PodGroup", "Pod"])
+def test_set_is_not_called_stuck_for_what_was_not_read(kind: str) -> None:
+    objects = [item for item in (*w.served(group=False),) if item["kind"] not in {kind, "Pod"}]
+    found = replay(w.snapshot(*objects, not_read={kind: "403"})).explanations
+
+    stages = {item.stage for item in found if item.gang.kind != "PodGroup"}
+    assert stages <= {"S8"}, "only missing pods of cliques that were read"
+    assert kind != "Pod" or not stages

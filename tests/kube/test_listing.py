@@ -17,6 +17,7 @@ from gangdash.kube.reading import Reading
 from gangdash.kube.records import kai
 from gangdash.simulator.answers import Response
 from gangdash.simulator.faults import ALL, DISCOVERY
+from gangdash.simulator.kinds import KINDS as SERVED
 from gangdash.simulator.server import FakeApiServer
 from tests.kube import raw
 
@@ -315,3 +316,17 @@ def test_everything_forbidden_is_still_a_reading(api: FakeApiServer, client: Cli
 
     assert reading.items == {}
     assert {status.reason for status in reading.statuses.values()} == {"403"}
+
+
+def test_each_kind_may_be_refused_or_missing_alone(api: FakeApiServer, client: Client) -> None:
+    for kind in kinds.live():
+        if kind.name == "Node":
+            continue
+        served = next(s for s in SERVED if (s.group, s.kind) == (kind.group, kind.name)).resource
+        api.faults.forbid(served)
+        assert read_cluster(client, _only(kind.name, "Node")).not_read[kind.name] == "403"
+        api.faults.clear()
+        api.faults.unserve(served)
+        reading = read_cluster(client, _only(kind.name, "Node"))
+        assert (reading.not_read[kind.name], _names(reading, "Node")) == ("not served", ["n-0"])
+        api.faults.clear()

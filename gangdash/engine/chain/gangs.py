@@ -97,7 +97,7 @@ class Gang:
         exist = [
             pod for pod in alive(self.chain.pods_of(clique)) if pod.meta.labels.get("grove.io/podgang", own) == own
         ]
-        if desired is None or len(exist) >= desired:
+        if desired is None or len(exist) >= desired or not self.chain.snapshot.was_read("Pod"):
             return None
         error = last_error(clique)
         text = error or self._create_failure(clique)

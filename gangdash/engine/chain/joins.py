@@ -65,6 +65,10 @@ class Chain(Index):
         self.as_of = snapshot.as_of
 
     @cached_property
+    def namespaces(self) -> Mapping[str, Meta]:
+        return {meta.name: meta for meta in self.snapshot.namespaces}
+
+    @cached_property
     def platform(self) -> Platform:
         return Platform(self)
 

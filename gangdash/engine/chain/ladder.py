@@ -13,6 +13,7 @@ from gangdash.engine.chain.components import Component, components_of, whole
 from gangdash.engine.chain.gangs import condition
 from gangdash.engine.chain.index import COMPONENT_LABEL, alive
 from gangdash.engine.chain.joins import Chain
+from gangdash.engine.chain.nvcf import function_of
 from gangdash.engine.chain.remarks import is_ready
 from gangdash.engine.chain.standing import gang_standing_of
 from gangdash.engine.model.observed import ObservedObject
@@ -175,9 +176,9 @@ def _grove_layers(chain: Chain, sets: list[ObservedObject], cliques: list[Observ
             placed=_sum(clique.facts.get("status.scheduledReplicas") for clique in cliques),
             ready=_sum(clique.facts.get("status.readyReplicas") for clique in cliques),
         ),
-        Layer("PodGang", _names(gang.meta.name for gang in gangs), exist=len(gangs), ready=len(initialized)),
-        Layer("PodGroup", _names(group.meta.name for group in groups), wanted=len(gangs), exist=len(groups)),
-        _pod_layer(pods, wanted),
+        _layer(chain, "PodGang", (gang.meta.name for gang in gangs), exist=len(gangs), ready=len(initialized)),
+        _layer(chain, "PodGroup", (group.meta.name for group in groups), wanted=len(gangs), exist=len(groups)),
+        _pod_layer(chain, pods, wanted),
     ]
 
 
@@ -201,18 +202,26 @@ def _plain_layers(chain: Chain, top: ObservedObject, part: Component) -> list[La
                 )
             )
             pods += _pods_under(chain, below)
-    return [*layers, _pod_layer(pods, part.pods)] if layers else []
+    return [*layers, _pod_layer(chain, pods, part.pods)] if layers else []
 
 
 def _pods_under(chain: Chain, item: ObservedObject) -> list[Pod]:
     return [*chain.pods_of(item), *(pod for below in chain.children(item) for pod in _pods_under(chain, below))]
 
 
-def _pod_layer(pods: Iterable[Pod], wanted: int | None) -> Layer:
+def _layer(chain: Chain, kind: str, names: Iterable[str], *, wanted: int | None = None, **counts: int) -> Layer:
+    """Return a layer of objects that are counted here; nothing is counted of a kind that was not read."""
+    if not chain.snapshot.was_read(kind):
+        return Layer(kind, wanted=wanted)
+    return Layer(kind, _names(names), wanted, **counts)
+
+
+def _pod_layer(chain: Chain, pods: Iterable[Pod], wanted: int | None) -> Layer:
     living = alive(pods)
-    return Layer(
+    return _layer(
+        chain,
         "Pod",
-        _names(pod.meta.name for pod in living),
+        (pod.meta.name for pod in living),
         wanted=wanted,
         exist=len(living),
         gated=sum(bool(pod.gates) and not pod.node_name for pod in living),
@@ -238,12 +247,21 @@ Leads = Mapping[tuple[str, str, str, str], frozenset[str]]
 
 
 def leads(chain: Chain) -> Leads:
-    """Return for every object above or between the PodGroups that lead out of it; all of one namespace."""
+    """Return for every object above or between the PodGroups that lead out of it; all of one namespace.
+
+    A function or task of NVCF is such an object too, by its id.
+    """
     found: dict[tuple[str, str, str, str], set[str]] = defaultdict(set)
     pods = _pods_by_group(chain)
     for key, group in chain.podgroups.items():
-        for link in chain.ancestry(group.meta, tuple(pods.get(key, ()))):
+        members = tuple(pods.get(key, ()))
+        for link in chain.ancestry(group.meta, members):
             found[_key(link.kind, link.namespace, link.name, link.item)].add(group.meta.name)
+        function = function_of(chain, group.meta, members)
+        if function is not None:
+            found[function.kind, group.meta.namespace, function.id, ""].add(group.meta.name)
+        if function is not None and function.request:
+            found["MiniService", group.meta.namespace, function.request, ""].add(group.meta.name)
     for top in chain.tops():
         for item, groups in _under(chain, top):
             found[_key(item.kind, item.meta.namespace, item.meta.name, item)] |= groups

@@ -140,3 +140,13 @@ def test_links_are_few(cluster: Cluster) -> None:
     assert set(ChainLink.objects.values_list("kind", flat=True)) == {
         "DynamoGraphDeployment", "PodCliqueSet", "PodClique", "PodGang",
     }  # fmt: skip
+
+
+def test_layer_that_could_not_be_read_has_no_counts(cluster: Cluster) -> None:
+    objects = [item for item in w.served() if item["kind"] != "Pod"]
+    _read(cluster, *objects, not_read={"Pod": "403"})
+    top = TopObject.objects.get()
+    pods = top.components[0]["layers"][-1]
+
+    assert (pods["kind"], pods["wanted"], pods["exist"], pods["ready"]) == ("Pod", 2, None, None)
+    assert top.stage == ""
