@@ -24,6 +24,9 @@ _ENDLESS: Amounts = (UNLIMITED, UNLIMITED, UNLIMITED)
 _NOTHING: Amounts = (0, 0, 0)
 _OWED: Amounts = (-1e18, -1e18, -1e18)
 
+_REDUCED_UP_TO = 256
+"""Nodes; beyond it a set that suffices is not tried again without each of its rules among all gangs."""
+
 
 class Rule(StrEnum):
     """A queue-side rule that a trial takes away."""
@@ -79,7 +82,14 @@ class Trials:
         return self.starts(Rule.ORDER, *rules) and self.starts(*rules)
 
     def _reduced(self, rules: Rules) -> Rules:
-        """Drop rules that turn out not to matter while the other gangs are there too."""
+        """Drop rules that turn out not to matter while the other gangs are there too.
+
+        With the gang alone none of them could go, so this seldom changes anything; at scale it costs more than the
+        rest of the explanation.
+        """
+        shard = self.gang.shard
+        if shard is not None and len(self.gang.context.session(shard).nodes) > _REDUCED_UP_TO:
+            return rules
         for rule in sorted(rules):
             if len(rules) > 1 and self.starts(*(rules - {rule})):
                 return self._reduced(rules - {rule})
