@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.views import ReadView
+from apps.accounts.services import audit_record
+from apps.api.views import ReadView, client_address, plain
 from apps.clusters.choices import Freshness, PollOutcome, Source
 from apps.clusters.models import Cluster, KindFreshness, PollRun
 from apps.clusters.selectors import cluster_get, cluster_list, freshness_state, kind_list, poll_run_list
+from apps.diagnosis.services.downloads import moment_dump
+from apps.errors import ApplicationError
 
 RUNS_SHOWN = 20
 
@@ -102,3 +106,32 @@ class ClusterHealth(ReadView):
             "polls": poll_run_list(cluster=cluster)[:RUNS_SHOWN],
         }
         return Response(HealthSerializer(content).data)
+
+
+class MomentSerializer(serializers.Serializer[Any]):
+    """The moment that is asked for."""
+
+    at = serializers.DateTimeField(help_text="A moment in the past.")
+
+
+class ClusterSnapshot(ReadView):
+    """What a cluster was read to have at a moment, as a dump that any version replays.
+
+    It holds the whole cluster, reduced to the fields that the rules read, so it takes the right to see all of it.
+    """
+
+    @extend_schema(
+        operation_id="clusters_snapshot",
+        parameters=[MomentSerializer],
+        responses={(200, "application/gzip"): OpenApiResponse({"type": "string", "format": "binary"})},
+    )
+    def get(self, request: Request, name: str) -> HttpResponse:
+        cluster = cluster_get(scope=self.scope, name=name)
+        query = MomentSerializer(data=plain(request.query_params))
+        query.is_valid(raise_exception=True)
+        if not self.scope.sees_all:
+            raise ApplicationError("whole_view_needed", "The objects of a cluster take the right to see all of it")
+        file, content = moment_dump(cluster=cluster, at=query.validated_data["at"])
+        audit_record(action="snapshot.download", actor=self.reader, target=file, address=client_address(request))
+        headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+        return HttpResponse(content, content_type="application/gzip", headers=headers)

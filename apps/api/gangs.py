@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -19,11 +20,19 @@ from apps.accounts.services import audit_record
 from apps.api.paging import CursorPages
 from apps.api.views import ReadView, client_address, plain
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline
-from apps.diagnosis.selectors import document_text, explanation_at, explanation_get, timeline_list
+from apps.diagnosis.selectors import (
+    attempt_diagnosed_list,
+    document_text,
+    explanation_at,
+    explanation_get,
+    gang_list_at,
+    gang_then,
+    timeline_list,
+)
 from apps.diagnosis.services.downloads import dump_name, snapshot_dump
 from apps.errors import ApplicationError
 from apps.workloads.choices import GangState
-from apps.workloads.models import Gang, Pod
+from apps.workloads.models import Attempt, Gang, Pod
 from apps.workloads.selectors import ORDERINGS, GangFilter, gang_get, gang_list, pod_list
 from apps.workloads.veil import Veil
 from gangdash.engine.verdict import ReasonCode, Verdict, Who
@@ -40,7 +49,9 @@ _LAST_DESCENDING: dict[str, Any] = {
 ID = OpenApiParameter("gang_id", str, OpenApiParameter.PATH, description="cluster~uid, as lists give it")
 
 
-_NOT_FILTERS = frozenset({"ordering", "page_size"})
+# What a list of a past moment is sorted by instead: what is known of now is not true of then.
+_THEN = {"waiting_since": "then_opened_at", "gpus_waiting": "then_gpus", "verdict": "then_verdict"}
+_NOT_FILTERS = frozenset({"ordering", "page_size", "at"})
 
 
 class GangSerializer(serializers.Serializer[Gang]):
@@ -118,8 +129,11 @@ class GangDetailSerializer(GangSerializer):
     last_ran_at = serializers.DateTimeField(allow_null=True)
     pods = serializers.SerializerMethodField()
 
-    @extend_schema(responses=PodSerializer(many=True))
-    def get_pods(self, gang: Gang) -> list[dict[str, Any]]:
+    @extend_schema(responses=PodSerializer(many=True, allow_null=True))
+    def get_pods(self, gang: Gang) -> list[dict[str, Any]] | None:
+        """Return the pods of now; None for a moment in the past, of which they are not kept."""
+        if self.context["is_past"]:
+            return None
         return [dict(PodSerializer(pod).data) for pod in pod_list(gang=gang)]
 
 
@@ -138,6 +152,27 @@ class TimelineSerializer(serializers.Serializer[ReasonTimeline]):
     def get_sentence(self, row: ReasonTimeline) -> str:
         veil: Veil = self.context["veil"]
         return veil.text(row.sentence, cluster=row.gang.cluster.name)
+
+
+class AttemptSerializer(serializers.Serializer[Attempt]):
+    """One attempt at the same thing: how far its gang came, and when; null where a step was not made or not seen."""
+
+    id = serializers.CharField(source="gang.public_id")
+    namespace = serializers.CharField(source="gang.namespace")
+    name = serializers.CharField(source="gang.name")
+    number = serializers.IntegerField()
+    requested_at = serializers.DateTimeField(allow_null=True)
+    created_at = serializers.DateTimeField(allow_null=True)
+    gated_at = serializers.DateTimeField(allow_null=True)
+    gates_removed_at = serializers.DateTimeField(allow_null=True)
+    seen_at = serializers.DateTimeField()
+    diagnosed_at = serializers.DateTimeField(allow_null=True, help_text="When its first verdict was given.")
+    decided_at = serializers.DateTimeField(allow_null=True)
+    bound_at = serializers.DateTimeField(allow_null=True)
+    ready_at = serializers.DateTimeField(allow_null=True)
+    evicted_at = serializers.DateTimeField(allow_null=True)
+    evictions = serializers.IntegerField()
+    ended_at = serializers.DateTimeField(allow_null=True)
 
 
 class GangQuery(serializers.Serializer[GangFilter]):
@@ -159,6 +194,9 @@ class GangQuery(serializers.Serializer[GangFilter]):
         choices=[(sign + name, sign + name) for name in ORDERINGS for sign in ("", "-")],
         required=False,
         help_text="A leading minus reverses it. Rows without a value come last in both directions.",
+    )
+    at = serializers.DateTimeField(
+        required=False, help_text="A moment in the past: the gangs that had a verdict then, with that verdict."
     )
     page_size = serializers.IntegerField(min_value=1, max_value=CursorPages.max_page_size, required=False)
 
@@ -188,20 +226,29 @@ class GangList(ReadView, generics.GenericAPIView[Gang]):
     def get(self, request: Request) -> Response:
         query = GangQuery(data=plain(request.query_params, several=GangQuery.SEVERAL))
         query.is_valid(raise_exception=True)
-        rows = ordered(gang_list(scope=self.scope, view=query.view()), query.validated_data.get("ordering", ""))
-        page = self.paginate_queryset(rows)
+        ordering, at = query.validated_data.get("ordering", ""), query.validated_data.get("at")
+        if at is None:
+            page = self.paginate_queryset(ordered(gang_list(scope=self.scope, view=query.view()), ordering))
+        else:
+            then = gang_list_at(scope=self.scope, at=at, view=query.view())
+            found = self.paginate_queryset(ordered(then, ordering, columns=_THEN)) or ()
+            page = [gang_then(gang, at=at) for gang in found]
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), "veil": self.veil}
 
 
-def ordered(rows: QuerySet[Gang], ordering: str) -> QuerySet[Gang]:
-    """Return the rows in an order that a cursor can follow: one value per row, never null, then the key."""
+def ordered(rows: QuerySet[Gang], ordering: str, *, columns: Mapping[str, str] | None = None) -> QuerySet[Gang]:
+    """Return the rows in an order that a cursor can follow: one value per row, never null, then the key.
+
+    ``columns`` names the columns of orders that are not called like them.
+    """
     name = ordering.removeprefix("-") or "waiting_since"
     sign = "-" if ordering.startswith("-") else ""
     last = _LAST_DESCENDING if sign else _LAST_ASCENDING
-    key: Any = Coalesce(F(name), Value(last[name])) if name in last else F(name)
+    column = (columns or {}).get(name, name)
+    key: Any = Coalesce(F(column), Value(last[name])) if name in last else F(column)
     return rows.annotate(sort_key=key).order_by(f"{sign}sort_key", "pk")
 
 
@@ -211,11 +258,16 @@ class GangView(ReadView):
     def gang(self, gang_id: str) -> Gang:
         return gang_get(scope=self.scope, public_id=gang_id)
 
-    def record(self, gang_id: str) -> ExplanationRecord:
-        """Return the explanation that the request asks for, the current one unless it names a moment."""
+    def moment(self) -> datetime | None:
+        """Return the moment that the request names, None where it asks for now."""
         query = MomentQuery(data=plain(self.request.query_params))
         query.is_valid(raise_exception=True)
-        gang, moment = self.gang(gang_id), query.validated_data.get("at")
+        at: datetime | None = query.validated_data.get("at")
+        return at
+
+    def record(self, gang_id: str) -> ExplanationRecord:
+        """Return the explanation that the request asks for, the current one unless it names a moment."""
+        moment, gang = self.moment(), self.gang(gang_id)
         found = explanation_at(gang=gang, moment=moment) if moment else explanation_get(gang=gang)
         if found is None:
             raise ApplicationError("not_diagnosed", "Nothing was said about this gang at that time")
@@ -226,9 +278,15 @@ class GangView(ReadView):
 class GangDetail(GangView):
     """One gang, also after it is gone."""
 
-    @extend_schema(operation_id="gangs_get", responses=GangDetailSerializer)
+    @extend_schema(operation_id="gangs_get", parameters=[MomentQuery], responses=GangDetailSerializer)
     def get(self, request: Request, gang_id: str) -> Response:
-        return Response(GangDetailSerializer(self.gang(gang_id), context={"veil": self.veil}).data)
+        at, gang = self.moment(), self.gang(gang_id)
+        if at is not None:
+            then = gang_list_at(scope=self.scope, at=at).filter(pk=gang.pk).first()
+            if then is None:
+                raise ApplicationError("not_diagnosed", "Nothing was said about this gang at that time")
+            gang = gang_then(then, at=at)
+        return Response(GangDetailSerializer(gang, context={"veil": self.veil, "is_past": at is not None}).data)
 
 
 @extend_schema(parameters=[ID])
@@ -253,6 +311,16 @@ class GangTimeline(GangView):
     def get(self, request: Request, gang_id: str) -> Response:
         rows = timeline_list(gang=self.gang(gang_id))
         return Response([TimelineSerializer(row, context={"veil": self.veil}).data for row in rows])
+
+
+@extend_schema(parameters=[ID])
+class GangAttempts(GangView):
+    """The attempts that a gang is one of, oldest first: made anew, it is another gang with another id."""
+
+    @extend_schema(operation_id="gangs_attempts", responses=AttemptSerializer(many=True))
+    def get(self, request: Request, gang_id: str) -> Response:
+        rows = attempt_diagnosed_list(scope=self.scope, gang=self.gang(gang_id))
+        return Response([AttemptSerializer(row).data for row in rows])
 
 
 @extend_schema(parameters=[ID])

@@ -6,10 +6,10 @@ from django.urls import URLPattern, path, re_path
 
 from apps.api.audit import AuditList
 from apps.api.checks import CheckList
-from apps.api.clusters import ClusterHealth, ClusterList
+from apps.api.clusters import ClusterHealth, ClusterList, ClusterSnapshot
 from apps.api.deployments import DeploymentDetail, DeploymentList
 from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
-from apps.api.gangs import GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
+from apps.api.gangs import GangAttempts, GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
 from apps.api.reasons import ReasonDetail, ReasonList
 from apps.api.resolve import ResolveView
 from apps.api.schema import SchemaView
@@ -21,10 +21,12 @@ urlpatterns: list[URLPattern] = [
     path("schema", SchemaView.as_view(), name="schema"),
     path("clusters", ClusterList.as_view(), name="clusters"),
     path("clusters/<str:name>/health", ClusterHealth.as_view(), name="cluster-health"),
+    path("clusters/<str:name>/snapshot", ClusterSnapshot.as_view(), name="cluster-snapshot"),
     path("gangs", GangList.as_view(), name="gangs"),
     path("gangs/<str:gang_id>", GangDetail.as_view(), name="gang"),
     path("gangs/<str:gang_id>/explanation", GangExplanation.as_view(), name="gang-explanation"),
     path("gangs/<str:gang_id>/timeline", GangTimeline.as_view(), name="gang-timeline"),
+    path("gangs/<str:gang_id>/attempts", GangAttempts.as_view(), name="gang-attempts"),
     path("gangs/<str:gang_id>/snapshot", GangSnapshot.as_view(), name="gang-snapshot"),
     path("deployments", DeploymentList.as_view(), name="deployments"),
     path("deployments/<str:deployment_id>", DeploymentDetail.as_view(), name="deployment"),

@@ -8,9 +8,10 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
 
 from apps.accounts.models import User
 from apps.accounts.scope import Scope
@@ -19,10 +20,11 @@ from apps.clusters.models import PollRun
 from apps.clusters.selectors import STALE_POLLS
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot, Upload
 from apps.workloads.choices import GangState
-from apps.workloads.models import Gang
-from apps.workloads.selectors import VERDICT_ORDER
+from apps.workloads.models import Attempt, Gang
+from apps.workloads.selectors import VERDICT_ORDER, GangFilter, attempt_list, gang_all
 from apps.workloads.veil import veil_for
 
+THEN_COLUMNS = ("verdict", "code", "who", "state", "sentence", "gpus", "opened_at")
 SERIES_POINTS_MAX = 1500
 """More change points than this are thinned to an even grid: a chart has no more pixels."""
 
@@ -64,6 +66,37 @@ def document_text(*, record: ExplanationRecord, scope: Scope) -> str:
         return record.document
     document = veil_for(scope=scope).value(record.data(), cluster=record.gang.cluster.name)
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+def gang_list_at(*, scope: Scope, at: datetime, view: GangFilter | None = None) -> QuerySet[Gang]:
+    """Return the gangs that had a verdict at a moment, with it in ``then_`` columns; ``gang_then`` applies them."""
+    held = Q(timeline__opened_at__lte=at) & (Q(timeline__closed_at=None) | Q(timeline__closed_at__gt=at))
+    gangs = gang_all(scope=scope).annotate(past=FilteredRelation("timeline", condition=held)).exclude(past=None)
+    if view:
+        gangs = gangs.filter(view.condition(verdicts="past__"))
+    return gangs.annotate(**{f"then_{name}": F(f"past__{name}") for name in THEN_COLUMNS})
+
+
+def gang_then(gang: Gang, *, at: datetime) -> Gang:
+    """Return a row of ``gang_list_at`` as it was: what is not kept for past moments is empty or None."""
+    then: Any = gang
+    for name in ("verdict", "code", "who", "state", "sentence"):
+        setattr(gang, name, getattr(then, f"then_{name}"))
+    for name in ("pods_total", "pods_placed", "pods_waiting"):
+        setattr(gang, name, None)
+    gang.gpus_waiting = then.then_gpus
+    gang.certainty = gang.subject = gang.stage = ""
+    gang.waiting_since = gang.waiting_since if gang.waiting_since and gang.waiting_since <= at else None
+    gang.gone_at = gang.gone_at if gang.gone_at and gang.gone_at <= at else None
+    gang.diagnosed_as_of = at
+    return gang
+
+
+def attempt_diagnosed_list(*, scope: Scope, gang: Gang) -> QuerySet[Attempt]:
+    """Return the visible attempts that a gang is one of, oldest first, each with the time of its first verdict."""
+    visible = scope.namespace_filter(cluster_field="gang__cluster__name", namespace_field="gang__namespace")
+    first = ReasonTimeline.objects.filter(gang=OuterRef("gang")).order_by("opened_at").values("opened_at")[:1]
+    return attempt_list(gang=gang).filter(visible).annotate(diagnosed_at=Subquery(first))
 
 
 def explanation_current_list(*, gangs: Iterable[Gang]) -> dict[int, ExplanationRecord]:

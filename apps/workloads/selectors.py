@@ -58,19 +58,20 @@ class GangFilter:
     state: tuple[str, ...] = ()
     text: str = ""
 
-    def condition(self) -> Q:
+    def condition(self, *, verdicts: str = "") -> Q:
+        """Return what rows must meet; ``verdicts`` is put before the names of the verdict columns."""
         fields = {
             "cluster__name": self.cluster,
             "namespace": self.namespace,
             "queue": self.queue,
-            "verdict": self.verdict,
-            "code": self.code,
-            "who": self.who,
-            "state": self.state,
+            f"{verdicts}verdict": self.verdict,
+            f"{verdicts}code": self.code,
+            f"{verdicts}who": self.who,
+            f"{verdicts}state": self.state,
         }
         condition = Q(**{f"{field}__in": values for field, values in fields.items() if values})
         for word in self.text.split():
-            condition &= _matches(word)
+            condition &= _matches(word, code=f"{verdicts}code")
         return condition
 
 
@@ -259,6 +260,6 @@ def filter_choices(*, scope: Scope) -> dict[str, list[str]]:
     return {name: sorted(values - {""}) for name, values in found.items()}
 
 
-def _matches(word: str) -> Q:
-    fields = ("namespace", "name", "queue", "owner", "code", "uid")
+def _matches(word: str, *, code: str) -> Q:
+    fields = ("namespace", "name", "queue", "owner", code, "uid")
     return reduce(or_, (Q(**{f"{field}__icontains": word}) for field in fields))

@@ -23,6 +23,7 @@ READS = [
     f"/api/v1/gangs/{OWN}",
     f"/api/v1/gangs/{OWN}/explanation",
     f"/api/v1/gangs/{OWN}/timeline",
+    f"/api/v1/gangs/{OWN}/attempts",
     "/api/v1/reasons",
     "/api/v1/reasons/QUEUE_LIMIT",
     "/api/v1/schema",
@@ -37,7 +38,7 @@ def bearer(text: str) -> APIClient:
 
 
 def test_nobody_gets_in_without_a_login() -> None:
-    for path in (*READS, f"/api/v1/gangs/{OWN}/snapshot", *PRIVATE):
+    for path in (*READS, f"/api/v1/gangs/{OWN}/snapshot", "/api/v1/clusters/east/snapshot", *PRIVATE):
         response = asking(None).get(path)
         assert (response.status_code, response.json()["code"]) == (401, "not_authenticated")
         assert response["WWW-Authenticate"] == "Bearer"
@@ -55,7 +56,7 @@ def test_alice_and_bob_may_read(as_alice: APIClient, as_bob: APIClient) -> None:
 
 
 def test_bob_does_not_learn_that_a_gang_of_others_exists(as_bob: APIClient, as_alice: APIClient) -> None:
-    for part in ("", "/explanation", "/timeline", "/snapshot"):
+    for part in ("", "/explanation", "/timeline", "/attempts", "/snapshot"):
         there = as_bob.get(f"/api/v1/gangs/{OTHERS}{part}")
         nowhere = as_bob.get(f"/api/v1/gangs/east~no-such-gang{part}")
         assert there.status_code == nowhere.status_code == 404

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+from datetime import datetime
 
-from apps.collector.models import ReadingBody
+from apps.clusters.models import Cluster
+from apps.collector.models import Reading, ReadingBody
 from apps.collector.packing import LEVEL, unpacked
+from apps.diagnosis.choices import AnalysisOutcome
 from apps.diagnosis.models import Snapshot
 from apps.errors import ApplicationError
 from gangdash.snapshot.archive import write_dump
@@ -24,6 +27,27 @@ def snapshot_dump(*, snapshot: Snapshot) -> bytes:
     return gzip.compress(write_dump(reading), LEVEL, mtime=0)
 
 
+def moment_dump(*, cluster: Cluster, at: datetime) -> tuple[str, bytes]:
+    """Return name and gzipped dump of what a cluster was read to have at a moment, for a replay by any version.
+
+    Where that content was analysed, the dump has the time and history of the analysis nearest before the moment, so
+    that the replay says what was said; else it has the moment itself and no history.
+    """
+    reading = Reading.objects.filter(cluster=cluster, as_of__lte=at).order_by("-as_of", "-pk").first()
+    if reading is None:
+        raise ApplicationError("dump_expired", "The objects of this moment are not kept")
+    done = (
+        Snapshot.objects.filter(reading=reading, as_of__lte=at, outcome=AnalysisOutcome.DONE).order_by("-as_of").first()
+    )
+    as_of, history = (done.as_of, done.history) if done else (min(at, reading.confirmed_at), {})
+    found = unpacked(reading=reading, as_of=as_of, history=history, name=cluster.name)
+    return _name(cluster, as_of), gzip.compress(write_dump(found), LEVEL, mtime=0)
+
+
 def dump_name(*, snapshot: Snapshot) -> str:
     """Return the file name of a dump."""
-    return f"{snapshot.cluster.name}-{snapshot.as_of:%Y%m%dT%H%M%SZ}.json.gz"
+    return _name(snapshot.cluster, snapshot.as_of)
+
+
+def _name(cluster: Cluster, as_of: datetime) -> str:
+    return f"{cluster.name}-{as_of:%Y%m%dT%H%M%SZ}.json.gz"

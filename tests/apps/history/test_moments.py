@@ -1,0 +1,107 @@
+"""Any moment of the past as it was: what waited, what was said, and the objects to replay it with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.clusters.models import Cluster
+from apps.diagnosis import tasks
+from apps.diagnosis.models import Snapshot
+from gangdash.replay import replay
+from gangdash.snapshot.archive import load_bytes, snapshot_of
+from tests.apps import raw
+from tests.apps.diagnosis.conftest import NOW, Store
+
+TOO_BIG, FITS = raw.gang("g", pods=3, gpus=8), raw.gang("g", pods=1, gpus=8)
+
+
+@pytest.fixture(autouse=True)
+def past(east: Cluster, store: Store, clock: Any) -> None:
+    """Let gang g wait for room from minute 0, fit from minute 10 and be gone from minute 20."""
+    steps = [(0, TOO_BIG), (5, [*TOO_BIG, raw.node("n3", gpus=0)]), (10, FITS), (20, raw.gang("h", pods=1, gpus=8))]
+    for minutes, objects in steps:
+        clock.move_to(NOW + timedelta(minutes=minutes))
+        store(raw.cluster(objects), NOW + timedelta(minutes=minutes))
+        tasks.diagnose_due()
+
+
+def get(client: Client, path: str, minutes: float | None = None, **query: Any) -> Any:
+    if minutes is not None:
+        query["at"] = (NOW + timedelta(minutes=minutes)).isoformat()
+    return client.get(f"/api/v1{path}?{urlencode(query)}")
+
+
+def rows(client: Client, minutes: float | None, **query: Any) -> list[tuple[str, str, str, float]]:
+    found = get(client, "/gangs", minutes, **query).json()["results"]
+    return [(row["name"], row["verdict"], row["state"], row["gpus_waiting"]) for row in found]
+
+
+def test_the_list_shows_what_waited_then(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    assert rows(client, -1) == []
+    assert rows(client, 7) == [("g", "NO_FIT", "waits", 24)]
+    said = get(client, "/gangs/east~gang-team-a-g/explanation", 12).json()["verdict"]
+    assert said != "NO_FIT"
+    assert rows(client, 12) == [("g", said, "waits", 8)]
+    assert rows(client, 21) == rows(client, None)
+    assert [name for name, *_ in rows(client, 21)] == ["h"]
+
+
+@pytest.mark.parametrize("ordering", ["waiting_since", "-gpus_waiting", "verdict", "name"])
+def test_filters_and_orders_are_those_of_then(client: Client, alice: User, ordering: str) -> None:
+    client.force_login(alice)
+    assert len(rows(client, 7, verdict="NO_FIT", text="no_fit", ordering=ordering)) == 0
+    assert len(rows(client, 7, verdict="NO_FIT", state="waits", ordering=ordering)) == 1
+    assert rows(client, 7, verdict="WILL_START", ordering=ordering) == []
+
+
+def test_a_gang_of_then_has_no_pods_and_no_numbers_of_now(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    found = get(client, "/gangs/east~gang-team-a-g", 7).json()
+    assert (found["verdict"], found["gone_at"], found["pods"], found["pods_total"]) == ("NO_FIT", None, None, None)
+    assert get(client, "/gangs/east~gang-team-a-g").json()["gone_at"] is not None
+    assert get(client, "/gangs/east~gang-team-a-g", -1).json()["code"] == "not_diagnosed"
+
+
+def test_bob_sees_the_past_of_his_namespace_only(client: Client, bob: User, store: Store) -> None:
+    store(raw.cluster(raw.gang("x", namespace="team-b", pods=3, gpus=8)), NOW + timedelta(minutes=30))
+    tasks.diagnose_due()
+    client.force_login(bob)
+    assert [name for name, *_ in rows(client, 7)] == ["g"]
+    assert rows(client, 31) == []
+    assert get(client, "/clusters/east/snapshot", 7).json()["code"] == "whole_view_needed"
+
+
+@pytest.mark.parametrize("minutes", [2, 7, 12])
+def test_a_past_moment_is_replayed_by_the_installed_version_to_what_was_said(
+    client: Client, alice: User, minutes: int
+) -> None:
+    client.force_login(alice)
+    response = get(client, "/clusters/east/snapshot", minutes)
+    assert response["Content-Type"] == "application/gzip"
+    diagnosis = replay(snapshot_of(load_bytes(response.content, name="past.json.gz")), include_all=True)
+    [document] = [found for found in diagnosis.explanations if found.gang.name == "g"]
+    said = get(client, "/gangs/east~gang-team-a-g/explanation", minutes).json()
+    assert (document.verdict, document.code) == (said["verdict"], said["code"])
+    # Letter by letter the same snapshot as the one that was analysed, with what was known before it.
+    assert Snapshot.objects.filter(digest=diagnosis.digest, as_of__lte=NOW + timedelta(minutes=minutes)).exists()
+
+
+def test_a_moment_before_the_first_reading_is_refused(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    assert get(client, "/clusters/east/snapshot", -1).json()["code"] == "dump_expired"
+    assert get(client, "/clusters/east/snapshot").status_code == 400
+
+
+def test_attempts_say_when_each_was_diagnosed(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    [found] = get(client, "/gangs/east~gang-team-a-g/attempts").json()
+    assert (found["number"], found["name"], found["bound_at"]) == (1, "g", None)
+    assert found["seen_at"] == found["diagnosed_at"] == "2026-11-30T09:00:00Z"
+    assert found["ended_at"] == "2026-11-30T09:20:00Z"
