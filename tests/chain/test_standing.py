@@ -181,6 +181,7 @@ def test_scaled_gang_waits_for_its_base_to_be_placed_not_ready() -> None:
     waits = _scaled_standing(_scaled(base_nodes=1))
 
     assert (waits.stage, waits.proof, waits.found, waits.wanted) == ("S10", "PodGang/team/llm-0", "1", "2")
+    assert waits.controller == "KAI's scheduler", "Grove only takes the gate away after that"
     assert _scaled_standing(_scaled(base_nodes=2)).stage == "S13", "the base is placed, so the gate is due"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gangdash.engine.chain.components import whole
 from gangdash.engine.chain.index import alive, last_seen
 from gangdash.engine.chain.joins import Chain, references
-from gangdash.engine.chain.platform import GROVE_OPERATOR, KAI_GROUPER
+from gangdash.engine.chain.platform import GROVE_OPERATOR, KAI_GROUPER, KAI_SCHEDULER
 from gangdash.engine.chain.result import Deadlines, Standing
 from gangdash.engine.chain.stages import STAGES
 from gangdash.engine.model.meta import Condition
@@ -56,7 +56,7 @@ class Gang:
         found: str = "",
         has_answered: bool = False,
     ) -> Standing:
-        part = KAI_GROUPER if stage == "S15" else GROVE_OPERATOR
+        part = {"S10": KAI_SCHEDULER, "S15": KAI_GROUPER}.get(stage, GROVE_OPERATOR)
         age = self.chain.as_of - since if since is not None else 0.0
         return Standing(
             stage=stage,

@@ -36,7 +36,7 @@ STAGES: Mapping[str, Stage] = {
         Stage("S7", "Migration of gangs unfinished", _GROVE),
         Stage("S8", "Pods not created", _GROVE),
         Stage("S9", "Gated: the gang is not complete", _GROVE),
-        Stage("S10", "Gated: the base gang is not placed", _GROVE),
+        Stage("S10", "Gated: the base gang is not placed", f"{_KAI}'s scheduler"),
         Stage("S11", "Gated by another controller", "the owner of the gate"),
         Stage("S12", "Gated: what it depends on does not exist", _GROVE),
         Stage("S13", "Gate removed late", _GROVE),
