@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from gangdash.engine.actions import allocate, consolidation, preempt, reclaim, stale
@@ -26,6 +27,7 @@ from gangdash.engine.model.cycle import (
 )
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.plugins import open_session
+from gangdash.engine.rules.messages import gang_message, pod_message
 from gangdash.engine.session import ACTIVE_USED, JobState, Kind, QueueState, Session, Status, TaskState
 from gangdash.engine.session.build import GROUP_ANNOTATION
 from gangdash.engine.statement.request import whole
@@ -106,6 +108,9 @@ def _failed_pods(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
 def _gang(session: Session, job: JobState, log: _Log, failed: list[Pod], *, ready: bool) -> GangResult:
     tasks = [*job.tasks.values(), *job.invalid_tasks.values()]
     pods = [_pod(task, log.stories.get(task.uid)) for task in tasks]
+    if ready and job.pending:
+        told = {task.uid: pod_message(session, job, task) for task in tasks}
+        pods = [replace(pod, message=told[task.uid]) for pod, task in zip(pods, tasks, strict=True)]
     pods.extend(_kept(pod) for pod in failed)
     pods.sort(key=lambda pod: (pod.namespace, pod.name))
     outcome = _gang_outcome(pods, ready=ready)
@@ -124,6 +129,7 @@ def _gang(session: Session, job: JobState, log: _Log, failed: list[Pod], *, read
         one_of_several=job.key in session.one_of_several,
         budget_hit=session.budget_hits.get(job.key, ""),
         not_modelled=tuple(session.not_modelled.get(job.key, ())),
+        message=gang_message(session, job) if ready and job.pending else "",
         fit=session.fits.get(job.key) if waits else None,
     )
 

@@ -42,6 +42,8 @@ class PodResult:
     action: str | None = None
     namespace: str = ""
     uid: str = ""
+    message: str = ""
+    """What the scheduler would write on a pod that waits; empty where it writes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class GangResult:
     """Name of the search budget that ran out on this gang, if one did."""
     not_modelled: tuple[str, ...] = ()
     """Parts of the scheduler that matter to this gang and are not replayed."""
+    message: str = ""
+    """What the scheduler would write on the PodGroup; empty where it writes nothing."""
     fit: int | None = None
     """Of a gang left waiting: the most of its needed pods that any one attempt found a place for; 0 where a
     check refused it before, ``None`` where it was never tried."""
