@@ -35,6 +35,14 @@ def test_queue_that_does_not_exist_names_those_that_do() -> None:
     assert "(q)" in entry.sentence
 
 
+def test_queue_spelled_nearly_alike_is_named_first() -> None:
+    cluster = one_node()
+    for name in ("builds", "data", "nlp", "speech", "vision"):
+        cluster.queue(name)
+    cluster.gang("g", queue="visoin")
+    assert "(vision, builds, data and 2 more)" in explain(cluster).sentence
+
+
 def test_queue_with_children_holds_no_gangs() -> None:
     cluster = one_node()
     cluster.queue("q")

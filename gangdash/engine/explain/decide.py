@@ -19,12 +19,14 @@ from gangdash.engine.explain import (
     incomplete,
     labels,
     membership,
+    overdue,
     placeable,
     policy,
     references,
     refused,
     standing,
     starting,
+    topology,
     unread,
     violated,
 )
@@ -91,7 +93,7 @@ def _before_scheduling(gang: Gang) -> Iterator[Finding]:
     yield from unread.placement(gang)
     yield from references.references(gang)
     if gang.context.snapshot.was_read("Topology"):
-        yield from config.topology(gang)
+        yield from topology.topology(gang)
 
 
 def _unplaced(gang: Gang, room: Room | None, *, is_tried: bool) -> Iterator[Finding]:
@@ -183,7 +185,7 @@ def _words(gang: Gang, first: Finding) -> SchedulerWords | None:
     words = scheduler_words(gang)
     if words is None or words.at is None or not placeable.placed_by_replay(gang):
         return words
-    since = placeable.placeable_since(gang)
+    since = overdue.placeable_since(gang)
     if first.verdict in {Verdict.WILL_START, Verdict.STUCK} and words.at < since and words.outdated_by is None:
         return replace(words, outdated_by=since)
     return words

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from gangdash.engine.exact import PodClass, Vector, alone, place
+from gangdash.engine.explain.classes import classes_of, has_pod_terms
+from gangdash.engine.explain.domains import Domain, domains_of, groups_below, nodes_in_use, required
 from gangdash.engine.explain.numa import Zones
 from gangdash.engine.explain.stock import Stock
 from gangdash.engine.identifiers import NodeReason
 from gangdash.engine.model.podgroup import TopologyConstraint
 from gangdash.engine.model.topology import Topology
-from gangdash.engine.rules.matching import selector_matches
-from gangdash.engine.session import GPU, JobState, NodeState, PodSet, SubGroupSet, TaskState
+from gangdash.engine.session import GPU, JobState, NodeState, PodSet, TaskState
 from gangdash.engine.statement.status import ACTIVE_ALLOCATED
 
 STATE_REASONS = (
@@ -73,32 +73,6 @@ def reason_lift(reason: NodeReason) -> Lift:
     return _REASON_LIFTS[reason]
 
 
-@dataclass(slots=True)
-class Class:
-    """Pods of one step that ask for the same and are refused by the same nodes."""
-
-    tasks: list[TaskState]
-    per_node: int | None
-    """At most this many share a node, by anti-affinity among themselves."""
-
-    @property
-    def task(self) -> TaskState:
-        return self.tasks[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """A topology domain: ``path`` are its label values from the broadest level on."""
-
-    path: tuple[str, ...]
-    level: str
-    nodes: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        return self.path[-1]
-
-
 class Room:
     """The room for one step of one gang in the session as it opened."""
 
@@ -109,7 +83,7 @@ class Room:
         self.job = job
         self.tasks = list(tasks)
         self.nodes: list[NodeState] = session.all_nodes
-        self.classes = _classes(self.tasks)
+        self.classes = classes_of(self.tasks)
         self.placement: tuple[str, ...] = ()
         """The nodes of the last placement found."""
         self._known: dict[Lifts, bool | None] = {}
@@ -211,7 +185,7 @@ class Room:
     def is_exact(self) -> bool:
         """Whether a "yes" is a proof: nothing of the step depends on where its other pods go."""
         return all(
-            not item.task.asks_shared_gpu and not item.task.pod.claims and not _has_pod_terms(item.task)
+            not item.task.asks_shared_gpu and not item.task.pod.claims and not has_pod_terms(item.task)
             for item in self.classes
         )
 
@@ -376,15 +350,7 @@ class Room:
 
     @cached_property
     def _constraint(self) -> tuple[TopologyConstraint, Topology] | None:
-        return self._resolved(self.job.root.constraint)
-
-    def _resolved(self, constraint: TopologyConstraint | None) -> tuple[TopologyConstraint, Topology] | None:
-        if constraint is None or not constraint.topology or not constraint.required_level:
-            return None
-        found = next((t for t in self.session.snapshot.topologies if t.name == constraint.topology), None)
-        if found is None or constraint.required_level not in {level.node_label for level in found.levels}:
-            return None
-        return constraint, found
+        return required(self.session.snapshot.topologies, self.job.root.constraint)
 
     @cached_property
     def level(self) -> str:
@@ -398,50 +364,24 @@ class Room:
         """The domains that the whole step may choose from; None without a constraint on the whole."""
         if self._constraint is None:
             return None
-        return self._domains(*self._constraint, self._active_nodes(self.job.root))
+        return domains_of(self.nodes, *self._constraint, nodes_in_use(self.job.root, self.tasks))
 
     @cached_property
     def is_pinned(self) -> bool:
         """Whether running pods tie the step to a domain."""
-        return bool(self._constraint and self._active_nodes(self.job.root))
-
-    def _domains(self, constraint: TopologyConstraint, topology: Topology, homes: set[str]) -> list[Domain]:
-        labels = [level.node_label for level in topology.levels]
-        depth = labels.index(constraint.required_level) + 1
-        found: dict[tuple[str, ...], list[int]] = {}
-        for node in self.nodes:
-            own = node.node.meta.labels
-            if all(label in own for label in labels):
-                found.setdefault(tuple(own[label] for label in labels[:depth]), []).append(node.index)
-        domains = [Domain(path, labels[depth - 1], tuple(nodes)) for path, nodes in sorted(found.items())]
-        if homes:
-            names = {node.index for node in self.nodes if node.name in homes}
-            return [domain for domain in domains if names.intersection(domain.nodes)]
-        return domains
-
-    def _active_nodes(self, group: SubGroupSet | PodSet) -> set[str]:
-        """Return the nodes of placed pods in pod sets that have pods of this step."""
-        leaves = [group] if isinstance(group, PodSet) else list(group.descendants())
-        concerned = {task.sub_group for task in self.tasks}
-        return {
-            task.node_name
-            for leaf in leaves
-            if leaf.name in concerned
-            for task in leaf.tasks
-            if task.start_status & ACTIVE_ALLOCATED and task.node_name
-        }
+        return bool(self._constraint and nodes_in_use(self.job.root, self.tasks))
 
     @cached_property
     def _constrained_parts(self) -> list[tuple[list[int], list[Domain], str]]:
         found = []
-        for group in _groups(self.job.root):
-            resolved = self._resolved(group.constraint)
+        for group in groups_below(self.job.root):
+            resolved = required(self.session.snapshot.topologies, group.constraint)
             if resolved is None:
                 continue
             names = {group.name} if isinstance(group, PodSet) else {leaf.name for leaf in group.descendants()}
             classes = [i for i, item in enumerate(self.classes) if item.task.sub_group in names]
             if classes:
-                domains = self._domains(*resolved, self._active_nodes(group))
+                domains = domains_of(self.nodes, *resolved, nodes_in_use(group, self.tasks))
                 found.append((classes, domains, resolved[0].required_level))
         return found
 
@@ -452,49 +392,3 @@ class Room:
     def part_domains(self) -> list[tuple[list[int], list[Domain], str]]:
         """Return the subgroups with constraints of their own: classes, domains, level."""
         return self._constrained_parts
-
-
-def _groups(root: SubGroupSet) -> Iterator[SubGroupSet | PodSet]:
-    """Yield every group below the root."""
-    for member in root.members:
-        yield member
-        if isinstance(member, SubGroupSet):
-            yield from _groups(member)
-
-
-def _classes(tasks: Iterable[TaskState]) -> list[Class]:
-    found: dict[str, Class] = {}
-    for task in tasks:
-        key = _class_key(task)
-        if key in found:
-            found[key].tasks.append(task)
-        else:
-            found[key] = Class([task], 1 if _excludes_its_like(task) else None)
-    return list(found.values())
-
-
-def _class_key(task: TaskState) -> str:
-    pod = task.pod
-    parts = (task.request, task.kind, task.gpu.count, task.gpu.portion, task.gpu.memory, sorted(task.gpu.mig.items()))
-    demands = (sorted(pod.node_selector.items()), pod.affinity, pod.tolerations, pod.volumes)
-    claims = [(claim.claim, claim.template) for claim in pod.claims]
-    ports = [container.host_ports for container in pod.containers if container.host_ports]
-    return repr((parts, demands, claims, ports, task.sub_group))
-
-
-def _has_pod_terms(task: TaskState) -> bool:
-    affinity = task.pod.affinity
-    if affinity is None:
-        return False
-    return bool(affinity.pod_required) or (bool(affinity.anti_required) and not _excludes_its_like(task))
-
-
-def _excludes_its_like(task: TaskState) -> bool:
-    """Whether required anti-affinity by host name keeps two pods with the task's labels apart."""
-    affinity = task.pod.affinity
-    if any(container.host_ports for container in task.pod.containers):
-        return True
-    return affinity is not None and any(
-        term.topology_key == "kubernetes.io/hostname" and selector_matches(term.selector, task.pod.meta.labels)
-        for term in affinity.anti_required
-    )

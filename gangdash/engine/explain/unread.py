@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gangdash.engine.explain import config
 from gangdash.engine.explain.build import named
 from gangdash.engine.explain.gang import Gang
+from gangdash.engine.explain.topology import constraints
 from gangdash.engine.identifiers import ConstraintId
 from gangdash.engine.verdict import Constraint, Finding, ReasonCode, Waiting
 
@@ -30,7 +30,7 @@ def placement(gang: Gang) -> Iterator[Finding]:
 
 def _placement_kinds(gang: Gang) -> list[str]:
     kinds = []
-    if any(True for _ in config.constraints(gang)):
+    if any(True for _ in constraints(gang)):
         kinds.append("Topology")
     if any(pod.claims for pod in gang.pending):
         kinds.extend(_CLAIMS)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from gangdash.engine.explain import config
 from gangdash.engine.explain.amounts import amount
 from gangdash.engine.explain.build import named
 from gangdash.engine.explain.gang import Gang, gangs_of
 from gangdash.engine.explain.queues import RESOURCES, Resource, chain, used_by
 from gangdash.engine.explain.times import annotation_time
+from gangdash.engine.explain.topology import constraints
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.session.build import START_ANNOTATION
@@ -53,7 +53,7 @@ def domains(gang: Gang, levels: tuple[str, ...]) -> Counter[tuple[str, ...]]:
 
 
 def _own_topology(gang: Gang) -> Finding | None:
-    for part, constraint in config.constraints(gang):
+    for part, constraint in constraints(gang):
         topology = gang.context.topologies.get(constraint.topology)
         names = [level.alias or level.node_label for level in topology.levels] if topology is not None else []
         labels = [level.node_label for level in topology.levels] if topology is not None else []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gangdash.engine.explain.classes import Class
 from gangdash.engine.explain.gang import Gang
-from gangdash.engine.explain.room import NOTHING, STATE_REASONS, Class, Lift, Lifts, Room, reason_lift
+from gangdash.engine.explain.room import NOTHING, STATE_REASONS, Lift, Lifts, Room, reason_lift
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.resources import is_counted_whole
 from gangdash.engine.session import GPU, NodeState, TaskState

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gangdash.engine.explain.domains import Domain
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.holders import holders_on
 from gangdash.engine.explain.nofit.case import NO_WAIT, Case, Facts, empty_lifts, largest, need_per_pod
-from gangdash.engine.explain.room import NOTHING, Domain, Lifts, Room
+from gangdash.engine.explain.room import NOTHING, Lifts, Room
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.session import GPU
 from gangdash.engine.verdict import Amount, Constraint, Finding, ReasonCode, Waiting

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gangdash.engine.explain.classes import Class
 from gangdash.engine.explain.holders import holders_on, usable_nodes
 from gangdash.engine.explain.nofit.case import Case, free_gpus, largest
-from gangdash.engine.explain.room import NOTHING, Class, Room
+from gangdash.engine.explain.room import NOTHING, Room
 from gangdash.engine.identifiers import ConstraintId, NodeReason, Unit
 from gangdash.engine.session import GPU, NodeState, RequestKind
 from gangdash.engine.verdict import Amount, Constraint, Finding, ReasonCode

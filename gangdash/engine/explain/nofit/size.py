@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gangdash.engine.explain.classes import Class
 from gangdash.engine.explain.nofit.case import (
     NO_WAIT,
     NODE_IDS,
@@ -12,7 +13,7 @@ from gangdash.engine.explain.nofit.case import (
     need_per_pod,
     total_need,
 )
-from gangdash.engine.explain.room import Class, Lifts, Room
+from gangdash.engine.explain.room import Lifts, Room
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.session import NodeState
 from gangdash.engine.verdict import Constraint, Finding, ReasonCode
