@@ -177,3 +177,38 @@ def test_set_is_not_called_stuck_for_what_was_not_read(kind: str) -> None:
     stages = {item.stage for item in found if item.gang.kind != "PodGroup"}
     assert stages <= {"S8"}, "only missing pods of cliques that were read"
     assert kind != "Pod" or not stages
+
+
+def _epochs(*, depends: str) -> list[w.Object]:
+    """Return a tail gang whose pods are gated and, by its epoch, wait for another one."""
+    replica = {"grove.io/podcliqueset-replica-index": "0"}
+    under = w.clique_set(cliques=("decode", "extra"))
+    made, more = w.clique(under), w.clique(under, "llm-0-extra", gang="llm-0-2")
+    anchor = w.gang(under, "llm-0", labels=replica | {"grove.io/epoch": "1"})
+    tail = w.gang(under, "llm-0-2", cliques=("llm-0-extra",), labels=replica | {"grove.io/epoch": "2"})
+    entries = [{"epoch": "1", "role": "Anchor"}, {"epoch": "2", "dependsOn": [depends]}]
+    epochs = w.thing("grove.io/v1alpha1", "PodGangMap", "llm-0", owner=under, spec={"entries": entries})
+    pods = [w.pod(made, f"llm-0-decode-{i}", group="llm-0") for i in (0, 1)]
+    pods += [w.pod(more, f"llm-0-extra-{i}", gang="llm-0-2", group="llm-0-2", gates=(w.GATE,)) for i in (0, 1)]
+    return [under, made, more, anchor, tail, epochs, w.podgroup(anchor, "llm-0"), w.podgroup(tail, "llm-0-2"), *pods]
+
+
+def test_gang_of_an_epoch_waits_for_the_epoch_it_depends_on() -> None:
+    waits = _explained(*_epochs(depends="1"), name="team/llm-0-2")
+    lost = _explained(*_epochs(depends="9"), name="team/llm-0-2")
+
+    assert _said(waits) == ("GATED", "WAITS_FOR_BASE_GANG", "S10")
+    assert "llm-0" in waits.sentence
+    assert _said(lost) == ("GATED", "WAITS_FOR_BASE_GANG", "S12"), "scaled from zero: nothing will ever lift the gate"
+
+
+def test_missing_clique_of_a_gang_with_a_podgroup_is_its_operators() -> None:
+    under = w.clique_set(cliques=("decode", "front"))
+    tied = w.gang(under, cliques=("llm-0-decode", "llm-0-front"))
+    group = w.podgroup(tied, spec={"minMember": 4})
+    made = w.clique(under)
+    pods = [w.pod(made, f"llm-0-decode-{i}", group="pg-llm-0", gates=(w.GATE,)) for i in (0, 1)]
+    found = _explained(under, tied, group, made, *pods, name="team/pg-llm-0")
+
+    assert _said(found) == ("STUCK", "CONTROLLER_SILENT", "S6")
+    assert "1 of 2 PodCliques exist" in found.sentence

@@ -298,3 +298,11 @@ def test_worker_that_did_not_announce_itself_is_told() -> None:
         }
     assert _stages(*objects) == [("S31", "Pod/team/llm-0-decode-0")]
     assert _stages(*objects, not_read={"DynamoWorkerMetadata": "403"}) == []
+
+
+def test_two_podgroups_of_one_gang_are_told() -> None:
+    """Half an upgrade: the pod grouper's PodGroup and Grove's own."""
+    objects = w.served()
+    objects.append(w.podgroup(objects[3], "llm-0"))
+
+    assert _stages(*objects) == [("S19", "PodGang/team/llm-0")]

@@ -86,8 +86,7 @@ def _grove(gang: Gang, pods: list[Pod]) -> Finding:
     incomplete = _incomplete(gang, podgang, pods)
     if incomplete is not None:
         return incomplete
-    base_name = pods[0].meta.labels.get(BASE_LABEL, "")
-    if base_name:
+    for base_name in _bases(gang, podgang, pods):
         base = base_gang(gang, base_name)
         waits = _base_waits(gang, base_name, base, pods)
         if waits is not None:
@@ -95,10 +94,21 @@ def _grove(gang: Gang, pods: list[Pod]) -> Finding:
     return _gate_finding(gang, pods, GROVE_GATE, stage="S13", form="late")
 
 
+def _bases(gang: Gang, podgang: ObservedObject | None, pods: list[Pod]) -> list[str]:
+    """Return the gangs that this one waits for: its pods' label says it, or the PodGangMap where Grove has epochs."""
+    named = pods[0].meta.labels.get(BASE_LABEL, "")
+    if named or podgang is None:
+        return [named] if named else []
+    return gang.context.chain.base_names(podgang)
+
+
 def base_gang(gang: Gang, name: str) -> Gang | None:
     """Return the gang that Grove calls the base of this one."""
-    for podgroup in gang.context.snapshot.podgroups:
-        if podgroup.meta.namespace == gang.meta.namespace and _belongs(podgroup, name):
+    chain = gang.context.chain
+    podgang = chain.object("PodGang", gang.meta.namespace, name)
+    made = chain.podgroups_of(podgang) if podgang is not None else []
+    for podgroup in made or gang.context.snapshot.podgroups:
+        if podgroup in made or (podgroup.meta.namespace == gang.meta.namespace and _belongs(podgroup, name)):
             return Gang(gang.context, podgroup)
     return None
 

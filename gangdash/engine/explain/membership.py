@@ -43,7 +43,7 @@ def causes(gang: Gang) -> Iterator[Finding]:
         if owners.failures(maker) and not (owners.number(maker.facts, "status.active") or 0):
             yield _failing(gang, maker)
     yield from _upstream(gang)
-    yield from upstream.terminated(gang)
+    yield from upstream.before_members(gang)
 
 
 def missing(gang: Gang) -> Finding:

@@ -34,6 +34,7 @@ from gangdash.engine.verdict import (
 )
 
 _BY_DESIGN, _NO_PODGROUP = "S4", "S15"
+_NO_MAKER = frozenset({"S6", "S7"})
 _OWN_CODES = {
     "S0": ReasonCode.KIND_NOT_SERVED,
     _BY_DESIGN: ReasonCode.SUSPENDED,
@@ -151,10 +152,13 @@ def _fixes(found: Standing) -> tuple[Fix, ...]:
 # Gangs that have a PodGroup
 
 
-def terminated(gang: Gang) -> Iterator[Finding]:
-    """Yield that Grove took the gang down, while the pods that follow are still missing."""
+def before_members(gang: Gang) -> Iterator[Finding]:
+    """Yield why the makers of a gang's missing pods are not there themselves, or why Grove took its pods away."""
     chain = gang.context.chain
     above = next((owner for owner in gang.owners if owner.kind == "PodCliqueSet"), None)
+    standing = standing_of(chain, above) if above is not None else None
+    if standing is not None and standing.stage in _NO_MAKER:
+        yield finding_of(standing)
     youngest = max((pod.meta.created or 0.0 for pod in gang.alive), default=gang.meta.created or 0.0)
     for remark in remarks_of(chain, above) if above is not None else ():
         if remark.stage == "S24" and (remark.since or 0.0) >= youngest:
