@@ -429,3 +429,12 @@ def test_host_name_selector_finds_its_node() -> None:
         cluster.node(name, 1)
     cluster.gang("g", 1, 1, pod={"node_selector": {HOST: "c"}})
     assert places(cluster.run("allocate"), "g") == {"g-0": "c"}
+
+
+def test_older_pod_goes_first_whatever_its_name() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 1)
+    cluster.gang("g", 0, group={"min_member": 1})
+    cluster.pod("g", 0, 1, age=10)
+    cluster.pod("g", 1, 1, age=900)
+    assert places(cluster.run("allocate"), "g") == {"g-0": None, "g-1": "n0"}

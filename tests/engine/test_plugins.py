@@ -104,3 +104,15 @@ def test_ports_are_asked_of_every_node() -> None:
         main = replace(pod.containers[0], host_ports=(HostPort(80),))
         cluster.pods[index] = replace(pod, containers=(main,))
     assert sorted(str(node) for node in places(cluster.run("allocate"), "g").values()) == ["a", "b"]
+
+
+def test_without_proportion_the_older_queue_goes_first() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 1)
+    cluster.queue("a", 1, created=200.0, priority=500)
+    cluster.queue("b", 1, created=100.0)
+    for queue in ("a", "b"):
+        cluster.gang(f"of-{queue}", 1, 1, queue=queue)
+    assert outcome(cluster.run("allocate"), "of-a") == "bound"
+    _without(cluster, "proportion")
+    assert outcome(cluster.run("allocate"), "of-b") == "bound"
