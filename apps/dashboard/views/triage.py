@@ -14,12 +14,13 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.scope import Scope
 from apps.clusters.selectors import ClusterFreshness, freshness_list
-from apps.dashboard import filters, marks, triage
+from apps.dashboard import filters, marks, numbers, triage
 from apps.dashboard.export import Column, csv_response, json_response
 from apps.dashboard.figures import edge_labels, figure_json, totals, waiting_figure
 from apps.dashboard.links import absolute
 from apps.dashboard.selectors import largest_cause
 from apps.dashboard.shell import etag_of, fragment, page, scope_for, strip_etag
+from apps.dashboard.views.past import triage_then
 from apps.diagnosis.selectors import (
     WaitingSeries,
     change_list,
@@ -193,7 +194,10 @@ def changes_context(ask: Ask) -> dict[str, Any]:
 
 @require_safe
 def triage_page(request: HttpRequest) -> HttpResponse:
-    """Draw the whole page."""
+    """Draw the whole page, of now or of the moment that the address names."""
+    at = numbers.parse_time(request.GET.get("at"))
+    if at is not None:
+        return triage_then(request, at)
     ask = ask_of(request)
     found = list_groups(ask)
     summary = summary_context(ask)

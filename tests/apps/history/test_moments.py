@@ -105,3 +105,23 @@ def test_attempts_say_when_each_was_diagnosed(client: Client, alice: User) -> No
     assert (found["number"], found["name"], found["bound_at"]) == (1, "g", None)
     assert found["seen_at"] == found["diagnosed_at"] == "2026-11-30T09:00:00Z"
     assert found["ended_at"] == "2026-11-30T09:20:00Z"
+
+
+def test_the_first_page_can_be_pinned_and_leads_to_gangs_of_then(client: Client, alice: User, bob: User) -> None:
+    client.force_login(alice)
+    moment = (NOW + timedelta(minutes=7)).isoformat()
+    text = client.get(f"/?{urlencode({'at': moment})}").content.decode()
+    assert "1 gang waited for 24 GPUs" in text
+    assert "Back to live" in text
+    assert "gangs/team-a/g/?uid=gang-team-a-g&amp;at=2026-11-30T09%3A07%3A00Z" in text
+    assert "0 gangs waited" in client.get(f"/?{urlencode({'at': moment, 'verdict': 'STUCK'})}").content.decode()
+    assert "Back to live" not in client.get("/?at=nonsense").content.decode()
+
+
+def test_bob_is_shown_no_past_gang_of_others(client: Client, bob: User, store: Store) -> None:
+    store(raw.cluster(raw.gang("x", namespace="team-b", pods=3, gpus=8)), NOW + timedelta(minutes=30))
+    tasks.diagnose_due()
+    client.force_login(bob)
+    text = client.get(f"/?{urlencode({'at': (NOW + timedelta(minutes=31)).isoformat()})}").content.decode()
+    assert "0 gangs waited" in text
+    assert "team-b" not in text
