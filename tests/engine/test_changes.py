@@ -66,7 +66,7 @@ def test_a_change_reads_the_same_from_text_and_from_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text, words",
     [
         ("explode:n1", "unknown change 'explode'"),
         ("uncordon:nope", "no node 'nope'"),

@@ -38,7 +38,7 @@ def _unready_room(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scene", "moved", "new"),
+    "scene, moved, new",
     [
         pytest.param(_two_halves(), 1, "pipelined", id="one moves to the other"),
         pytest.param(_two_halves("build"), 0, "unschedulable", id="non-preemptible gangs stay"),
@@ -92,7 +92,7 @@ def test_surplus_pods_of_an_elastic_gang_find_no_place_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("maximum", "new", "several"),
+    "maximum, new, several",
     [
         pytest.param(0, "unschedulable", False, id="switched off"),
         pytest.param(-1, "pipelined", False, id="no maximum"),

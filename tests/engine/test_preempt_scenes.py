@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -58,17 +59,12 @@ def _stuck_victim(cluster: Cluster) -> None:
 def _young_victim(started: float, minimum: float) -> Scene:
     def scene(cluster: Cluster) -> None:
         cluster.node("n0", 1)
-        queue = cluster.queue("q")
-        cluster.queues[0] = type(queue)(**{**_fields(queue), "preempt_min_runtime": minimum})
+        cluster.queues[0] = replace(cluster.queue("q"), preempt_min_runtime=minimum)
         cluster.gang("old", on=["n0"])
         _started(cluster, "old", started)
         cluster.gang("new", kind="build")
 
     return scene
-
-
-def _fields(obj: object) -> dict[str, object]:
-    return {name: getattr(obj, name) for name in obj.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
 def _started(cluster: Cluster, name: str, ago: float) -> None:
@@ -84,7 +80,7 @@ def _started(cluster: Cluster, name: str, ago: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scene", "old", "new"),
+    "scene, old, new",
     [
         pytest.param(_full_node("train", "build"), "evicted", "pipelined", id="higher priority takes the place"),
         pytest.param(_full_node("train", "train"), "kept", "unschedulable", id="equal priority does not"),
@@ -115,13 +111,15 @@ def test_a_gang_within_its_delay_is_told_until_when() -> None:
     result = cluster.run("allocate", "preempt")
     assert texts(result, "new")[-1] == (
         "PreemptionDelayNotElapsed",
-        "Workload is within its preemption delay window (15m0s) and may not trigger evictions before "
-        "2027-01-15T08:05:00Z",
+        (
+            "Workload is within its preemption delay window (15m0s) and may not trigger evictions before "
+            "2027-01-15T08:05:00Z"
+        ),
     )
 
 
 @pytest.mark.parametrize(
-    ("minimum", "evicted"),
+    "minimum, evicted",
     [
         pytest.param(1, 2, id="surplus pods go first"),
         pytest.param(2, 4, id="a gang at its minimum goes whole"),

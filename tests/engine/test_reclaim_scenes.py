@@ -47,7 +47,7 @@ def _departments(quotas: tuple[float, float], asked: int) -> Scene:
 
 
 @pytest.mark.parametrize(
-    ("scene", "evicted", "new"),
+    "scene, evicted, new",
     [
         pytest.param(_two_queues((2, 2), (4, 1), (2, 1)), 2, "pipelined", id="back to the quotas"),
         pytest.param(_two_queues((2, 2), (4, 1), (1, 3)), 0, "unschedulable", id="not beyond the own fair share"),
@@ -119,7 +119,7 @@ def _protected(reclaim_minimum: float, started: float, *, elastic: bool) -> Clus
 
 
 @pytest.mark.parametrize(
-    ("elastic", "started", "asked", "evicted"),
+    "elastic, started, asked, evicted",
     [
         pytest.param(False, 60, 1, 0, id="young gang"),
         pytest.param(False, 3600, 1, 2, id="old gang"),

@@ -26,7 +26,7 @@ def _broken_gang(stale_for: float | None, *, grace: float | None = None, other: 
 
 
 @pytest.mark.parametrize(
-    ("stale_for", "grace", "evicted"),
+    "stale_for, grace, evicted",
     [
         pytest.param(61, None, True, id="grace is over"),
         pytest.param(60, None, True, id="grace ends now"),
