@@ -27,9 +27,16 @@ _LEFT_ALONE = "not served"
 Row = TypeVar("Row", TopObject, ChainLink)
 
 
-def chains_record(*, cluster: Cluster, snapshot: ClusterSnapshot, as_of: datetime, **_more: Any) -> int:
-    """Write the workloads of a reading; return how many rows were written or removed. ``_more`` is the signal's own."""
+def chains_record(
+    *, cluster: Cluster, snapshot: ClusterSnapshot, as_of: datetime, is_unchanged: bool = False, **_more: Any
+) -> int:
+    """Write the workloads of a reading; return how many rows were written or removed. ``_more`` is the signal's own.
+
+    In a cluster that has not changed only time can have run out, which matters to those that stand at a stage.
+    """
     chain = Chain(snapshot)
+    if is_unchanged:
+        return _sync_standing(cluster, chain, as_of)
     tops = [_top(chain, top, as_of) for top in chain.tops()]
     links = [_link(key, gangs) for key, gangs in leads(chain).items()]
     unread = _unread(snapshot)
@@ -38,6 +45,15 @@ def chains_record(*, cluster: Cluster, snapshot: ClusterSnapshot, as_of: datetim
         return written + _sync(
             cluster, ChainLink, ("kind", "namespace", "name", "uid"), links, keep=unread.__contains__
         )
+
+
+def _sync_standing(cluster: Cluster, chain: Chain, as_of: datetime) -> int:
+    """Write those that stand at a stage again; the others, and those that were not read, stay as they are."""
+    standing = set(TopObject.objects.filter(cluster=cluster).exclude(stage="").values_list("uid", flat=True))
+    if not standing:
+        return 0
+    tops = [_top(chain, top, as_of) for top in chain.tops() if top.meta.uid in standing]
+    return _sync(cluster, TopObject, ("uid",), tops, keep=lambda _: True)
 
 
 def _unread(snapshot: ClusterSnapshot) -> frozenset[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from random import SystemRandom
 
 import structlog
@@ -121,8 +120,13 @@ def _finish(run: PollRun, live: LiveReading, snapshot: ClusterSnapshot) -> None:
             skew_seconds=live.skew_seconds,
         )
         transaction.on_commit(diagnosis_ask, robust=True)
-        done = partial(reading_done.send, sender=Cluster, cluster=run.cluster, snapshot=snapshot, as_of=as_of)
-        transaction.on_commit(done, robust=True)
+
+        # Each receiver on its own: one that fails is logged, and the others and the poll go on.
+        def tell() -> None:
+            facts = {"snapshot": snapshot, "as_of": as_of, "is_unchanged": stored.is_unchanged}
+            reading_done.send_robust(sender=Cluster, cluster=run.cluster, **facts)
+
+        transaction.on_commit(tell, robust=True)
     logger.info("poll_done", cluster=run.cluster.name, rows=stored.rows_written, unchanged=stored.is_unchanged)
 
 

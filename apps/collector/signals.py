@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.dispatch import Signal
 
 reading_done = Signal()
-"""A complete reading is in the store, new or confirmed: ``cluster``, ``snapshot``, ``as_of``, after the commit.
+"""A complete reading is in the store: ``cluster``, ``snapshot``, ``as_of``, ``is_unchanged``, after the commit.
 
 A receiver that fails is logged and costs the poll nothing.
 """

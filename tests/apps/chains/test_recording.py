@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -150,3 +151,14 @@ def test_layer_that_could_not_be_read_has_no_counts(cluster: Cluster) -> None:
 
     assert (pods["kind"], pods["wanted"], pods["exist"], pods["ready"]) == ("Pod", 2, None, None)
     assert top.stage == ""
+
+
+def test_time_runs_out_in_a_cluster_that_does_not_change(cluster: Cluster) -> None:
+    objects = [*w.served(), w.graph("new", state="", age=30)]
+    _read(cluster, *objects)
+    assert not TopObject.objects.get(name="new").is_overdue
+    snapshot = replace(w.snapshot(*objects), as_of=w.AS_OF + 60)
+    assert chains_record(cluster=cluster, snapshot=snapshot, as_of=NOW, is_unchanged=True) == 1
+    assert TopObject.objects.get(name="new").is_overdue
+    assert TopObject.objects.filter(name="llm").exists()
+    assert ChainLink.objects.exists()
