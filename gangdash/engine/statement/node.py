@@ -244,7 +244,7 @@ class NodeState:
         charge = list(task.accepted)
         if task.is_shared or task.is_reservation:
             charge[GPU] = 0
-        devices = claimed_gpu_devices(task) if task.claims is not None and charge[GPU] > 0 else ()
+        devices = claimed_gpu_devices(task) if charge[GPU] > 0 else ()
         if devices:
             self._count_devices(devices, charge)
         allocatable = self.allocatable
