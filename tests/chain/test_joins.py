@@ -156,3 +156,49 @@ def test_components_are_the_same_in_both_versions() -> None:
     ]
     assert [part.name for part in other] == ["Decode", "Frontend"]
     assert (one[0].scheduled, other[0].scheduled) == (None, 0), "a count that is not there stays absent"
+
+
+def test_objects_without_owners_are_joined_by_label() -> None:
+    grove = {"app.kubernetes.io/managed-by": "grove-operator", "app.kubernetes.io/part-of": "llm"}
+    objects = w.served()
+    for item in objects[1:]:
+        item["metadata"].pop("ownerReferences", None)
+        item["metadata"]["labels"] |= grove
+    objects[1]["metadata"]["labels"] = {"nvidia.com/dynamo-graph-deployment-name": "llm"}
+    for item in objects[-2:]:
+        item["metadata"]["labels"]["grove.io/podclique"] = "llm-0-decode"
+    chain = _chain(*objects)
+    clique = chain.objects("PodClique")[0]
+
+    assert chain.clique_of(chain.pods[0]) == clique
+    assert chain.set_of(clique.meta) == chain.objects("PodCliqueSet")[0]
+    assert [item.meta.name for item in chain.sets_of(chain.objects("DynamoGraphDeployment")[0])] == ["llm"]
+
+
+def test_label_does_not_join_what_names_an_earlier_owner() -> None:
+    grove = {"app.kubernetes.io/managed-by": "grove-operator", "app.kubernetes.io/part-of": "llm"}
+    objects = w.served()
+    objects[1]["metadata"]["uid"] = "PodCliqueSet-of-today"
+    objects[2]["metadata"]["labels"] |= grove
+    objects[2]["metadata"]["uid"] = "PodClique-of-today"
+    objects[-1]["metadata"]["labels"]["grove.io/podclique"] = "llm-0-decode"
+    chain = _chain(*objects)
+
+    assert chain.set_of(chain.objects("PodClique")[0].meta) is None
+    assert chain.clique_of(chain.pods[1]) is None, "its clique is gone, another has the name"
+
+
+def test_pod_of_another_owner_has_no_clique() -> None:
+    job = w.thing("batch/v1", "Job", "j")
+    chain = _chain(job, w.pod(job, "j-0", gang="", labels={"grove.io/podclique": "llm-0-decode"}), *w.served())
+
+    assert chain.clique_of(chain.pods[0]) is None
+
+
+def test_circle_of_owners_ends() -> None:
+    one, other = w.thing("a/v1", "Job", "one"), w.thing("batch/v1", "Job", "two")
+    one["apiVersion"] = "batch/v1"
+    one["metadata"]["ownerReferences"], other["metadata"]["ownerReferences"] = [w.ref(other)], [w.ref(one)]
+    chain = _chain(one, other)
+
+    assert len(chain.owners(chain.objects("Job")[0].meta)) == 2

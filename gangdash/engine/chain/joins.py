@@ -182,17 +182,6 @@ class Chain(Index):
             return found
         return found if ref.uid in {"", found.meta.uid} or not found.meta.uid else None
 
-    def graph_of(self, meta: Meta) -> ObservedObject | None:
-        """Return the DynamoGraphDeployment above an object."""
-        above = next((item for item in self.owners(meta) if item.kind == "DynamoGraphDeployment"), None)
-        if above is not None:
-            return above
-        name = meta.labels.get(GRAPH_LABEL, "")
-        if not name:
-            clique_set = self.set_of(meta)
-            name = clique_set.meta.labels.get(GRAPH_LABEL, "") if clique_set is not None else ""
-        return self.object("DynamoGraphDeployment", meta.namespace, name) if name else None
-
     def sets_of(self, graph: ObservedObject) -> list[ObservedObject]:
         """Return the PodCliqueSets made for a graph: owned by it, or labelled with its name and owned by nobody."""
         owned = self.children(graph, "PodCliqueSet")

@@ -80,7 +80,6 @@ class Platform:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.is_known = index.snapshot.was_read("Deployment")
 
     @cached_property
     def _found(self) -> Mapping[str, Running]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gangdash.engine.chain.stages import STAGES
-
 _OWED = frozenset({"S2", "S3", "S5", "S6", "S7", "S8", "S9", "S14", "S15"})
 
 
@@ -57,7 +55,3 @@ class Standing:
     def is_silent(self) -> bool:
         """Whether a controller owes the step, has had its time and has said nothing."""
         return self.overdue and not self.has_answered and self.stage in _OWED
-
-    @property
-    def title(self) -> str:
-        return STAGES[self.stage].title
