@@ -11,6 +11,7 @@ from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import generics, serializers
 from rest_framework.request import Request
@@ -19,6 +20,8 @@ from rest_framework.response import Response
 from apps.accounts.services import audit_record
 from apps.api.paging import CursorPages
 from apps.api.views import ReadView, client_address, plain
+from apps.clusters.choices import Freshness
+from apps.clusters.selectors import freshness_state
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline
 from apps.diagnosis.selectors import (
     attempt_diagnosed_list,
@@ -51,6 +54,7 @@ ID = OpenApiParameter("gang_id", str, OpenApiParameter.PATH, description="cluste
 
 # What a list of a past moment is sorted by instead: what is known of now is not true of then.
 _THEN = {"waiting_since": "then_opened_at", "gpus_waiting": "then_gpus", "verdict": "then_verdict"}
+_OLD = frozenset({Freshness.STALE, Freshness.BLIND, Freshness.REMOVED})
 _NOT_FILTERS = frozenset({"ordering", "page_size", "at"})
 
 
@@ -78,7 +82,7 @@ class GangSerializer(serializers.Serializer[Gang]):
     verdict = serializers.CharField(help_text="Empty before the first diagnosis.")
     code = serializers.CharField()
     who = serializers.CharField()
-    certainty = serializers.CharField()
+    certainty = serializers.SerializerMethodField(help_text="`stale` where the cluster was not read for three polls.")
     sentence = serializers.SerializerMethodField()
     subject = serializers.SerializerMethodField(help_text="The object that the first binding constraint was read from.")
     stage = serializers.CharField()
@@ -92,6 +96,10 @@ class GangSerializer(serializers.Serializer[Gang]):
     def get_page(self, gang: Gang) -> str:
         names = {"cluster": gang.cluster.name, "namespace": gang.namespace, "name": gang.name}
         return f"{settings.GANGDASH_BASE_URL}{reverse('dashboard:gang', kwargs=names)}"
+
+    def get_certainty(self, gang: Gang) -> str:
+        is_old = freshness_state(cluster=gang.cluster, now=timezone.now()) in _OLD
+        return "stale" if gang.certainty and is_old else gang.certainty
 
     def get_sentence(self, gang: Gang) -> str:
         return self._veiled(gang.sentence, gang)

@@ -125,3 +125,15 @@ def test_bob_is_shown_no_past_gang_of_others(client: Client, bob: User, store: S
     text = client.get(f"/?{urlencode({'at': (NOW + timedelta(minutes=31)).isoformat()})}").content.decode()
     assert "0 gangs waited" in text
     assert "team-b" not in text
+
+
+@pytest.mark.parametrize("seconds, is_stale", [(30, False), (60, True), (600, True)])
+def test_a_verdict_of_a_cluster_that_is_not_read_any_more_is_stale(
+    client: Client, alice: User, clock: Any, seconds: int, is_stale: bool
+) -> None:
+    client.force_login(alice)
+    clock.move_to(NOW + timedelta(minutes=20, seconds=seconds))
+    [found] = get(client, "/gangs").json()["results"]
+    assert (found["certainty"] == "stale") is is_stale
+    assert found["verdict"]
+    assert found["read_as_of"] == "2026-11-30T09:20:00Z"
