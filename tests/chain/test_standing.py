@@ -72,7 +72,9 @@ def test_grove_that_is_not_installed_is_named() -> None:
     gone = {"PodCliqueSet": "not served"}
 
     assert _found(top, not_read=gone).stage == "S0"
-    assert _standing(w.graph(), not_read=gone) is None, "without Grove the operator takes Deployments"
+    plain = w.graph()
+    own = w.thing("nvidia.com/v1beta1", "DynamoComponentDeployment", "llm-decode", owner=plain)
+    assert _standing(plain, own, not_read=gone) is None, "without Grove the operator takes Deployments"
     assert _standing(top, not_read={"PodCliqueSet": "403"}) is None, "nothing is concluded from what was not read"
 
 
@@ -306,3 +308,11 @@ def test_two_podgroups_of_one_gang_are_told() -> None:
     objects.append(w.podgroup(objects[3], "llm-0"))
 
     assert _stages(*objects) == [("S19", "PodGang/team/llm-0")]
+
+
+def test_what_a_graph_may_have_become_must_have_been_read() -> None:
+    old = {"DynamoComponentDeployment": "403"}
+    assert _standing(w.graph(), not_read=old) is None, "Dynamo may have carried it out itself"
+    assert _standing(w.graph(), not_read={"PodCliqueSet": "403"}) is None
+    without_grove = _found(w.graph(), not_read={"PodCliqueSet": "not served"})
+    assert (without_grove.stage, without_grove.wanted) == ("S3", "DynamoComponentDeployment")

@@ -127,16 +127,23 @@ class _Looker:
         )  # fmt: skip
 
     def _no_set(self) -> Standing | None:
-        chain = self._chain
-        if self._sets or not chain.snapshot.was_read("PodCliqueSet") or chain.children(self._top):
+        """S3: nothing was made of it, as far as all that could have been made was read."""
+        if self._sets or self._chain.children(self._top):
             return None
-        if _by_components(self._top) and not chain.snapshot.was_read("DynamoComponentDeployment"):
+        what = "PodCliqueSet" if self._chain.snapshot.was_read("PodCliqueSet") else "DynamoComponentDeployment"
+        if _by_components(self._top):
+            what = "DynamoComponentDeployment"
+        if self._was_refused("PodCliqueSet", "DynamoComponentDeployment") or not self._chain.snapshot.was_read(what):
             return None
-        what = "DynamoComponentDeployment" if _by_components(self._top) else "PodCliqueSet"
         return self._at(
             "S3", DYNAMO_OPERATOR, "objects owned by it", f"no {what} was made of it", since=self._top.meta.created,
             deadline=self._deadlines.first_child, wanted=what, found="none",
         )  # fmt: skip
+
+    def _was_refused(self, *kinds: str) -> bool:
+        """Whether a kind is there and could not be read; one that a file leaves out says nothing either way."""
+        reasons = {gap.kind: gap.reason for gap in self._chain.snapshot.not_read}
+        return any(reasons.get(kind, "") not in {"", "not served", "not in the dump"} for kind in kinds)
 
 
 class _SetLooker:
