@@ -23,6 +23,8 @@ PLACES = (
     "/queues/",
     "/topology/",
     "/nodes/",
+    "/deployments/",
+    "/checks/",
     "/clusters/fjord-1/",
     "/reasons/",
     "/uploads/",
