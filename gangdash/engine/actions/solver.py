@@ -3,8 +3,7 @@
 For 1, 2, 4, ... pods of the step and then by halves, each time starting from what worked before, and at
 last for all of them. A trial evicts its victims, then places the gang and the victims again in queue order
 over what is released; the gang must be placed whole. Mirrors pkg/scheduler/actions/common/solvers
-(job_solver.go, by_pod_solver.go) at KAI d5bc503a. The scheduler's budgets are clocks; here a number of
-simulations stands for them.
+(job_solver.go, by_pod_solver.go) at KAI d5bc503a.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ from enum import Enum
 from gangdash.engine.actions.ordering import JobsByQueue, Selection
 from gangdash.engine.actions.placement import allocate_job
 from gangdash.engine.actions.solver_bounds import Bounds, SlotCache, is_plain
-from gangdash.engine.actions.solver_generators import GENERATORS, Generator, VictimQueue
+from gangdash.engine.actions.solver_budget import ActionBudget, Clock, probe_seconds, trial_seconds
+from gangdash.engine.actions.solver_capacity import Capacities
+from gangdash.engine.actions.solver_generators import GENERATORS, Ground, Trials, VictimQueue
 from gangdash.engine.actions.solver_trial import Ask, Batch, Fingerprint, Trial
 from gangdash.engine.actions.solver_views import part_of
 from gangdash.engine.rules.scenario import LossLimit, Scenario
@@ -46,15 +47,13 @@ class End(Enum):
     BUDGET = "deadline_exhausted"
 
 
-@dataclass(slots=True)
-class Budget:
-    """Simulations that an action may still run; a deterministic stand-in for the scheduler's clock."""
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What the searches of one action share."""
 
-    left: int
-
-    def spend(self) -> bool:
-        self.left -= 1
-        return self.left >= 0
+    budget: ActionBudget
+    capacities: Capacities
+    slots: SlotCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +61,8 @@ class Outcome:
     end: End
     statement: Statement | None = None
     """The operations of a solution, to be committed."""
+    cut: str = ""
+    """The generator whose time ran out, if one did and no other found a solution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,11 @@ class _Solution:
 
 
 @dataclass(slots=True)
-class _Hints:
-    """What the last successful probe needed."""
+class _Search:
+    """One generator at work on one gang: its clock, and what the last successful probe needed."""
 
+    trials: Trials
+    clock: Clock
     batches: tuple[Batch, ...] = ()
     victims: tuple[TaskState, ...] = ()
 
@@ -88,26 +91,25 @@ class JobSolver:
         session: Session,
         job: JobState,
         *,
-        feasible: Sequence[NodeState],
+        means: Means,
         validator: Validator,
         victims: VictimQueue,
         candidates: Callable[[], Sequence[JobState]],
         limit_for: LimitFor,
-        budget: Budget,
-        slots: SlotCache,
     ) -> None:
         self._session = session
         self._job = job
-        self._feasible = feasible
+        self._means = means
+        self._feasible = means.capacities.feasible_for(job)
         self._validator = validator
         self._victims = victims
         self._candidates = candidates
         self._limit_for = limit_for
-        self._budget = budget
-        self._slots = slots
+        self._clock = means.budget.for_job()
         self._failed: set[Fingerprint] = set()
         self._waiting = _waiting_by_queue(session)
-        self._is_out_of_budget = False
+        self._choiceless: dict[str, bool] = {}
+        self._waiting_count = sum(map(len, self._waiting.values()))
 
     def solve(self) -> Outcome:
         """Return the way it ended; ``SOLVED`` without a statement means that the gang's minimum was not met.
@@ -116,20 +118,25 @@ class JobSolver:
         acting on them, and so does this.
         """
         tasks = list(next_tasks(self._session, self._job, real=False))
+        if self._clock.is_over():
+            return Outcome(End.BUDGET)
         if not tasks or self._is_hopeless(tasks):
             return Outcome(End.EXHAUSTED)
         active_before = self._job.active_used
+        cut = ""
         for plugin in self._session.config.plugins:
             generator = GENERATORS.get(plugin.name)
             if generator is None:
                 continue
-            solution = self._solve_with(generator, tasks)
+            clock = self._means.budget.for_generator(self._clock, generator.name)
+            solution = self._solve_with(_Search(generator.trials, clock), tasks)
             if solution is not None:
                 is_met = self._job.is_gang_satisfied and self._job.active_used > active_before
                 return Outcome(End.SOLVED, solution.statement if is_met else None)
-            if self._is_out_of_budget:
+            if self._clock.is_over():
                 return Outcome(End.BUDGET)
-        return Outcome(End.EXHAUSTED)
+            cut = cut or (generator.name if clock.is_over() else "")
+        return Outcome(End.EXHAUSTED, cut=cut)
 
     def _is_hopeless(self, tasks: Sequence[TaskState]) -> bool:
         """Whether all candidates together could not make room for all tasks of the step."""
@@ -137,7 +144,7 @@ class JobSolver:
         if not session.shortcuts:
             return False
         ask = Ask.of(session, self._job, part_of(self._job, tasks))
-        bounds = self._bounds(ask, {node.name: node for node in self._feasible})
+        bounds = self._bounds(ask, self._feasible)
         everybody = [
             task
             for job in self._candidates()
@@ -147,7 +154,7 @@ class JobSolver:
         return self._is_short(bounds, everybody)
 
     def _bounds(self, ask: Ask, feasible: Mapping[str, NodeState]) -> Bounds:
-        return Bounds(self._session, ask, feasible, self._limit_for(ask), self._slots)
+        return Bounds(self._session, ask, feasible, self._limit_for(ask), self._means.slots)
 
     @staticmethod
     def _is_short(bounds: Bounds, victims: Sequence[TaskState]) -> bool:
@@ -158,63 +165,67 @@ class JobSolver:
         jobs = {task.job for task in victims}
         return not any(job is not None and _waits(job) for job in jobs) and bounds.are_short(victims)
 
-    def _solve_with(self, generator: Generator, tasks: Sequence[TaskState]) -> _Solution | None:
-        hints = _Hints()
-        if self._most_solvable(generator, tasks, hints) == 0 or self._is_out_of_budget:
+    def _solve_with(self, search: _Search, tasks: Sequence[TaskState]) -> _Solution | None:
+        if self._most_solvable(search, tasks) == 0 or self._clock.is_over():
             return None
-        return self._probe(generator, tasks, hints)
+        return self._probe(search, tasks)
 
-    def _most_solvable(self, generator: Generator, tasks: Sequence[TaskState], hints: _Hints) -> int:
+    def _most_solvable(self, search: _Search, tasks: Sequence[TaskState]) -> int:
         """Return the largest number of tasks that a probe succeeds for, leaving its victims in the hints."""
         low, count = 0, 1
         while True:
-            if not self._try(generator, tasks[:count], hints):
+            if not self._try(search, tasks[:count]):
                 break
             low = count
             if count == len(tasks):
                 return count
             count = min(count * 2, len(tasks))
         high = count
-        while high - low > 1 and not self._is_out_of_budget:
+        while high - low > 1 and not self._clock.is_over():
             middle = (low + high) // 2
-            if self._try(generator, tasks[:middle], hints):
+            if self._try(search, tasks[:middle]):
                 low = middle
             else:
                 high = middle
         return low
 
-    def _try(self, generator: Generator, tasks: Sequence[TaskState], hints: _Hints) -> bool:
-        solution = self._probe(generator, tasks, hints)
+    def _try(self, search: _Search, tasks: Sequence[TaskState]) -> bool:
+        solution = self._probe(search, tasks)
         if solution is None:
             return False
-        hints.batches, hints.victims = solution.batches, solution.victims
+        search.batches, search.victims = solution.batches, solution.victims
         solution.statement.discard()
         return True
 
-    def _probe(self, generator: Generator, tasks: Sequence[TaskState], hints: _Hints) -> _Solution | None:
+    def _probe(self, search: _Search, tasks: Sequence[TaskState]) -> _Solution | None:
         """Search victims for some tasks; a solution leaves its operations in place."""
         session = self._session
         ask = Ask.of(session, self._job, part_of(self._job, tasks))
-        feasible = {node.name: node for node in self._feasible}
-        feasible.update((t.node_name, session.nodes[t.node_name]) for t in hints.victims)
+        feasible = dict(self._feasible)
+        feasible.update((t.node_name, session.nodes[t.node_name]) for t in search.victims)
         bounds = self._bounds(ask, feasible) if session.shortcuts else None
-        for trial in generator(session, ask, hints.batches, self._victims, feasible):
+        search.clock.spend(probe_seconds(len(session.nodes)))
+        for trial in search.trials(
+            Ground(session, feasible, self._means.capacities, self._victims), ask, search.batches
+        ):
+            if search.clock.is_over():
+                return None
             fingerprint = trial.fingerprint()
             if fingerprint in self._failed:
                 continue
-            if not self._budget.spend():
-                self._is_out_of_budget = True
-                return None
             victims = trial.victims()
+            search.clock.spend(self._cost(ask, victims, feasible))
             is_possible = victims and all(task.node_name in session.nodes for task in victims)
-            if not is_possible or (bounds is not None and self._is_short(bounds, victims)):
-                self._failed.add(fingerprint)
-                continue
-            solution = self._simulate(trial, victims, feasible)
-            if solution is not None:
-                return solution
+            if is_possible and not (bounds is not None and self._is_short(bounds, victims)):
+                solution = self._simulate(trial, victims, feasible)
+                if solution is not None:
+                    return solution
             self._failed.add(fingerprint)
         return None
+
+    def _cost(self, ask: Ask, victims: Sequence[TaskState], feasible: Mapping[str, NodeState]) -> float:
+        nodes = len(feasible) + len({task.node_name for task in victims} - feasible.keys())
+        return trial_seconds(pods=len(victims) + len(ask.pending), nodes=nodes, waiting=self._waiting_count)
 
     def _simulate(
         self, trial: Trial, victims: Sequence[TaskState], feasible: Mapping[str, NodeState]
@@ -223,7 +234,8 @@ class JobSolver:
         statement = session.statement()
         for task in victims:
             statement.evict(task)
-        nodes = self._nodes_for(trial, victims, feasible)
+        touched = {task.node_name: session.nodes[task.node_name] for task in victims}
+        nodes = sorted({**feasible, **touched}.values(), key=lambda node: node.index)
         if not self._place_again(trial.ask, statement, victims, nodes) or not self._validator(trial.scenario()):
             statement.discard()
             return None
@@ -231,19 +243,15 @@ class JobSolver:
         moved = [task for task in victims if task.status is Status.PIPELINED]
         return _Solution(statement, (*gone, *moved), tuple(trial.batches_holding([*gone, *moved])))
 
-    def _nodes_for(
-        self, trial: Trial, victims: Sequence[TaskState], feasible: Mapping[str, NodeState]
-    ) -> list[NodeState]:
-        """Return the nodes that the simulation may use.
+    def _needs_no_choice(self, job: JobState) -> bool:
+        """Whether the gang needs only whole GPUs and no topology: nodes without GPUs to give make no difference to it.
 
-        Where only whole GPUs are asked and no topology, nodes without GPUs to give make no difference, and all
-        nodes are taken: their groups need not be made anew then.
+        Such a gang is offered all nodes, whose groups need not be made anew for each simulation.
         """
-        session = self._session
-        if session.shortcuts and all(map(_needs_no_choice, {task.job for task in victims} | {trial.ask.job})):
-            return session.all_nodes
-        nodes = {**feasible, **{task.node_name: session.nodes[task.node_name] for task in victims}}
-        return sorted(nodes.values(), key=lambda node: node.index)
+        known = self._choiceless.get(job.key)
+        if known is None:
+            known = self._choiceless[job.key] = _needs_no_choice(self._session.jobs[job.key])
+        return known
 
     def _place_again(
         self, ask: Ask, statement: Statement, victims: Sequence[TaskState], nodes: list[NodeState]
@@ -263,7 +271,8 @@ class JobSolver:
             job = order.pop()
             if involved.pop(job.key, None) is None:
                 continue
-            success = allocate_job(session, statement, job, nodes, pipeline_only=True)
+            own = session.all_nodes if session.shortcuts and self._needs_no_choice(job) else nodes
+            success = allocate_job(session, statement, job, own, pipeline_only=True)
             if job is ask.view:
                 if not success:
                     return False
@@ -306,11 +315,8 @@ def _is_over_limit(session: Session, ask: Ask) -> bool:
     return any(check(ask.view, ask.pending) is not None for check in session.hooks.over_capacity)
 
 
-def _needs_no_choice(job: JobState | None) -> bool:
-    """Whether all tasks of the gang need whole GPUs of their own and none of it is bound to a topology."""
-    if job is None or not all(map(is_plain, job.tasks.values())):
-        return False
-    return all(member.constraint is None for member in _tree(job.root))
+def _needs_no_choice(job: JobState) -> bool:
+    return all(map(is_plain, job.tasks.values())) and all(member.constraint is None for member in _tree(job.root))
 
 
 def _tree(group: SubGroupSet) -> Iterator[SubGroup]:

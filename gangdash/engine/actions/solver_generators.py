@@ -8,31 +8,47 @@ actions/common/solvers (pod_scenario_builder.go, sub_scenario_emitter.go) at KAI
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gangdash.engine.actions.ordering import JobsByQueue
-from gangdash.engine.actions.solver_capacity import future_gpus
+from gangdash.engine.actions.solver_capacity import Capacities
 from gangdash.engine.actions.solver_filters import filters_for
 from gangdash.engine.actions.solver_trial import Ask, Batch, Trial
 from gangdash.engine.actions.solver_views import next_to_evict, view_of
 from gangdash.engine.session import NodeState, Session, TaskState
 
 VictimQueue = Callable[[], JobsByQueue]
-Nodes = Mapping[str, NodeState]
-Generator = Callable[[Session, Ask, Sequence[Batch], VictimQueue, Nodes], Iterator[Trial]]
+
+
+class Ground(NamedTuple):
+    """Where a search takes place."""
+
+    session: Session
+    feasible: Mapping[str, NodeState]
+    capacities: Capacities
+    victims: VictimQueue
+
+
+Trials = Callable[[Ground, Ask, Sequence[Batch]], Iterator[Trial]]
+
+
+class Generator(NamedTuple):
+    name: str
+    """As the scheduler's budgets name it."""
+    trials: Trials
 
 
 class Accumulation:
     """A trial that takes one more unit of the victim queue at each step."""
 
-    def __init__(
-        self, session: Session, ask: Ask, recorded: Sequence[Batch], victims: JobsByQueue, feasible: Nodes
-    ) -> None:
-        self._session = session
-        self._victims = victims
+    def __init__(self, ground: Ground, ask: Ask, recorded: Sequence[Batch]) -> None:
+        self._session = ground.session
+        self._victims = ground.victims()
         self._recorded_uids = {task.uid for batch in recorded for task in batch.tasks}
         self.trial = Trial(ask, recorded)
-        self._filters = filters_for(session, self.trial, feasible)
+        self._filters = filters_for(ground.session, self.trial, ground.feasible, ground.capacities)
 
     def states(self) -> Iterator[Trial]:
         """Yield the growing trial each time that no filter objects to it; it is the same object every time."""
@@ -64,75 +80,112 @@ class Accumulation:
         return bool(tasks)
 
 
-def node_local_greedy(
-    session: Session, ask: Ask, recorded: Sequence[Batch], victims: VictimQueue, feasible: Nodes
-) -> Iterator[Trial]:
+def node_local_greedy(ground: Ground, ask: Ask, recorded: Sequence[Batch]) -> Iterator[Trial]:
     """Yield for each new victim one trial per node of its gang: all victims that have a pod there."""
-    for state in Accumulation(session, ask, recorded, victims(), feasible).states():
+    victims = _VictimsByNode(recorded)
+    for state in Accumulation(ground, ask, recorded).states():
         if state.batches:
-            yield from _per_node(state)
+            victims.take_in(state)
+            yield from victims.trials(state)
         elif any(True for _ in state.recorded_tasks()):
             yield state
 
 
-def _per_node(state: Trial) -> Iterator[Trial]:
-    latest = state.batches[-1].job
-    by_job: dict[str, list[Batch]] = {}
-    for batch in (*state.recorded, *state.batches):
-        by_job.setdefault(batch.job.key, []).append(batch)
-    seen: set[frozenset[str]] = set()
-    for node in sorted({task.node_name for task in latest.tasks.values() if task.node_name}):
-        keys = dict.fromkeys(b.job.key for b in state.batches if any(t.node_name == node for t in b.tasks))
-        trial = Trial(state.ask, state.recorded)
-        for key in keys:
-            batches = by_job[key]
-            trial.add(Batch(batches[0].job, tuple(task for batch in batches for task in batch.tasks)))
-        uids = frozenset(task.uid for task in trial.potential_tasks())
-        if uids and uids not in seen:
-            seen.add(uids)
-            yield trial
+class _VictimsByNode:
+    """Which victim gangs have a pod on a node, and all their victim pods, recorded ones first."""
+
+    def __init__(self, recorded: Sequence[Batch]) -> None:
+        self._seen = 0
+        self._on_node: dict[str, dict[str, None]] = {}
+        self._whole: dict[str, Batch] = {}
+        for batch in recorded:
+            self._join(batch)
+
+    def _join(self, batch: Batch) -> None:
+        known = self._whole.get(batch.job.key)
+        self._whole[batch.job.key] = batch if known is None else Batch(batch.job, (*known.tasks, *batch.tasks))
+
+    def take_in(self, state: Trial) -> None:
+        for batch in state.batches[self._seen :]:
+            self._join(batch)
+            for task in batch.tasks:
+                self._on_node.setdefault(task.node_name, {})[batch.job.key] = None
+        self._seen = len(state.batches)
+
+    def trials(self, state: Trial) -> Iterator[Trial]:
+        """Yield one trial per node of the latest victim's gang, equal ones once."""
+        latest = state.batches[-1].job
+        seen: set[tuple[str, ...]] = set()
+        for node in sorted({task.node_name for task in latest.tasks.values() if task.node_name}):
+            keys = tuple(self._on_node.get(node, ()))
+            if keys and keys not in seen:
+                seen.add(keys)
+                yield Trial(state.ask, state.recorded, [self._whole[key] for key in keys])
 
 
-def multi_node_gang(
-    session: Session, ask: Ask, recorded: Sequence[Batch], victims: VictimQueue, feasible: Nodes
-) -> Iterator[Trial]:
+def multi_node_gang(ground: Ground, ask: Ask, recorded: Sequence[Batch]) -> Iterator[Trial]:
     """Yield for each new victim trials over a growing number of nodes, those with the least room first."""
-    for state in Accumulation(session, ask, recorded, victims(), feasible).states():
+    room = _RoomByNode(ground, ask, recorded)
+    for state in Accumulation(ground, ask, recorded).states():
         if state.batches:
-            yield from _by_growing_nodes(session, state, feasible)
+            room.take_in(state)
+            yield from room.trials(state)
         else:
             yield state
 
 
-def _by_growing_nodes(session: Session, state: Trial, feasible: Nodes) -> Iterator[Trial]:
-    recorded_freed = _freed_by_node(state.recorded_tasks())
-    on_node: dict[str, list[Batch]] = {}
-    freed: dict[str, float] = {}
-    for batch in state.batches:
-        for task in batch.tasks:
-            batches = on_node.setdefault(task.node_name, [])
-            if not batches or batches[-1] is not batch:
-                batches.append(batch)
-            freed[task.node_name] = freed.get(task.node_name, 0.0) + task.accepted_gpu.quota_gpus
-    room = {name: recorded_freed.get(name, 0.0) + _future(session, name) + freed[name] for name in on_node}
-    wanted = [task.gpu.quota_gpus for task in state.ask.pending]
-    smallest = min(wanted)
-    candidates = sorted((n for n in on_node if smallest <= 0 or room[n] >= smallest), key=lambda n: room[n])
-    baseline = sum(
-        future_gpus(node) + recorded_freed.get(name, 0.0) for name, node in feasible.items() if name not in on_node
-    )
-    first = _fewest_covering([room[name] for name in candidates], sum(wanted) - baseline)
-    for count in _growing(first, len(candidates)):
-        picked = {id(batch) for name in candidates[:count] for batch in on_node[name]}
-        yield Trial(state.ask, state.recorded, (batch for batch in state.batches if id(batch) in picked))
+class _RoomByNode:
+    """The GPUs that nodes with victims would have, in order of the least, and what the other nodes have."""
+
+    def __init__(self, ground: Ground, ask: Ask, recorded: Sequence[Batch]) -> None:
+        wanted = [task.gpu.quota_gpus for task in ask.pending]
+        self._smallest = min(wanted)
+        self._demand = sum(wanted)
+        self._future = ground.capacities.future
+        self._freed = _freed_by_node(task for batch in recorded for task in batch.tasks)
+        self._feasible = ground.feasible
+        self._baseline = sum(self._now(name) for name in ground.feasible)
+        self._seen = 0
+        self._on_node: dict[str, list[Batch]] = {}
+        self._rank: dict[str, tuple[float, int, str]] = {}
+        """Room, when the node was first met, name: sorts as the nodes are tried."""
+        self._ranking: list[tuple[float, int, str]] = []
+
+    def _now(self, name: str) -> float:
+        return self._future.get(name, 0.0) + self._freed.get(name, 0.0)
+
+    def take_in(self, state: Trial) -> None:
+        for batch in state.batches[self._seen :]:
+            for task in batch.tasks:
+                self._add(task, batch)
+        self._seen = len(state.batches)
+
+    def _add(self, task: TaskState, batch: Batch) -> None:
+        name = task.node_name
+        batches = self._on_node.get(name)
+        if batches is None:
+            batches = self._on_node[name] = []
+            if name in self._feasible:
+                self._baseline -= self._now(name)
+            room, first = self._now(name), len(self._rank)
+        else:
+            room, first, _ = before = self._rank[name]
+            del self._ranking[bisect_left(self._ranking, before)]
+        if not batches or batches[-1] is not batch:
+            batches.append(batch)
+        rank = self._rank[name] = (room + task.accepted_gpu.quota_gpus, first, name)
+        insort(self._ranking, rank)
+
+    def trials(self, state: Trial) -> Iterator[Trial]:
+        start = bisect_left(self._ranking, (self._smallest, -1, "")) if self._smallest > 0 else 0
+        candidates = self._ranking[start:]
+        first = _fewest_covering([room for room, _, _ in candidates], self._demand - self._baseline)
+        for count in _growing(first, len(candidates)):
+            picked = {id(batch) for _, _, name in candidates[:count] for batch in self._on_node[name]}
+            yield Trial(state.ask, state.recorded, [batch for batch in state.batches if id(batch) in picked])
 
 
-def _future(session: Session, name: str) -> float:
-    node = session.nodes.get(name)
-    return future_gpus(node) if node is not None else 0.0
-
-
-def _freed_by_node(tasks: Iterator[TaskState]) -> dict[str, float]:
+def _freed_by_node(tasks: Iterable[TaskState]) -> dict[str, float]:
     freed: dict[str, float] = {}
     for task in tasks:
         if task.node_name:
@@ -165,7 +218,7 @@ def _growing(first: int | None, most: int) -> Iterator[int]:
 
 
 GENERATORS: Mapping[str, Generator] = {
-    "sg-nodelocalgreedy": node_local_greedy,
-    "sg-multinodegang": multi_node_gang,
+    "sg-nodelocalgreedy": Generator("NodeLocalGreedy", node_local_greedy),
+    "sg-multinodegang": Generator("MultiNodeGang", multi_node_gang),
 }
 """By the name of the plugin that registers it."""

@@ -6,27 +6,20 @@ Execute methods of pkg/scheduler/actions/{consolidation,reclaim,preempt} and act
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from gangdash.engine.actions.ordering import JobsByQueue, Selection
 from gangdash.engine.actions.placement import SCHEDULING_ERRORS
-from gangdash.engine.actions.solver import Budget, End, JobSolver, Outcome
+from gangdash.engine.actions.solver import End, JobSolver, Means, Outcome
 from gangdash.engine.actions.solver_bounds import SlotCache
-from gangdash.engine.actions.solver_capacity import has_gpus_to_give
+from gangdash.engine.actions.solver_budget import ActionBudget
+from gangdash.engine.actions.solver_capacity import Capacities
 from gangdash.engine.actions.solver_failed import FailedJobs
 from gangdash.engine.actions.solver_trial import Ask
 from gangdash.engine.rules.scenario import LossLimit, Scenario
 from gangdash.engine.rules.steps import next_tasks
-from gangdash.engine.session import JobState, NodeState, Session
-
-SIMULATIONS_PER_ACTION = 200_000
-"""How many victim sets one action may try in a cycle.
-
-The scheduler stops an action after five minutes of its clock. At the some thousand simulations a second that
-it manages on small trials this many is more than it could do, so where this budget ends its own has ended.
-"""
-BUDGET_NAME = "simulations"
+from gangdash.engine.session import JobState, Session
 
 
 class Action(Protocol):
@@ -61,8 +54,8 @@ class Action(Protocol):
 
 def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
     """Try the gangs in order until none is left or the budget ends."""
-    budget = Budget(SIMULATIONS_PER_ACTION)
-    slots = SlotCache()
+    budget = ActionBudget(session.config.search_budgets, action.name)
+    means = Means(budget, Capacities(session), SlotCache())
     failed: dict[str, FailedJobs] = {}
     while not jobs.is_empty:
         job = jobs.pop()
@@ -73,32 +66,45 @@ def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
             continue
         if _is_beyond_help(session, job):
             continue
-        outcome = _search(session, action, job, budget, slots)
+        outcome = _search(session, action, job, means)
         if outcome.end is End.BUDGET:
-            session.budget_hits[job.key] = BUDGET_NAME
+            _give_up(session, action, [job, *_rest(jobs)])
             return
         if outcome.statement is not None:
             session.commit(action.name, outcome.statement)
-        else:
-            record.add(job)
+            continue
+        if outcome.cut:
+            session.budget_hits[job.key] = outcome.cut
+        record.add(job)
 
 
-def _search(session: Session, action: Action, job: JobState, budget: Budget, slots: SlotCache) -> Outcome:
+def _rest(jobs: JobsByQueue) -> Iterator[JobState]:
+    while not jobs.is_empty:
+        yield jobs.pop()
+
+
+def _give_up(session: Session, action: Action, jobs: Iterable[JobState]) -> None:
+    """Mark the gangs that the action would still have tried."""
+    for job in jobs:
+        if action.may_try(job):
+            session.budget_hits[job.key] = action.name
+
+
+def _search(session: Session, action: Action, job: JobState, means: Means) -> Outcome:
     if not action.may_search(job):
         return Outcome(End.EXHAUSTED)
     for hook in session.hooks.solution_start:
         hook()
+    means.capacities.refresh()
     source = action.victims(job)
     solver = JobSolver(
         session,
         job,
-        feasible=feasible_nodes(session, job),
+        means=means,
         validator=action.validator,
         victims=source.queue,
         candidates=source.candidates,
         limit_for=action.limit_for,
-        budget=budget,
-        slots=slots,
     )
     return solver.solve()
 
@@ -117,14 +123,6 @@ def _is_beyond_help(session: Session, job: JobState) -> bool:
                 )
                 return True
     return False
-
-
-def feasible_nodes(session: Session, job: JobState) -> list[NodeState]:
-    """Return all nodes, or for a gang of GPU pods only those with a GPU idle or being released."""
-    nodes = list(session.nodes.values())
-    if all(task.asks_gpu for task in job.tasks.values()):
-        return [node for node in nodes if has_gpus_to_give(node)]
-    return nodes
 
 
 class VictimSource:
