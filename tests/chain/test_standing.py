@@ -316,3 +316,17 @@ def test_what_a_graph_may_have_become_must_have_been_read() -> None:
     assert _standing(w.graph(), not_read={"PodCliqueSet": "403"}) is None
     without_grove = _found(w.graph(), not_read={"PodCliqueSet": "not served"})
     assert (without_grove.stage, without_grove.wanted) == ("S3", "DynamoComponentDeployment")
+
+
+def test_domain_that_waits_for_pods_that_wait_for_it_is_a_deadlock() -> None:
+    objects = _scaled(base_nodes=2)
+    for item in objects:
+        if item["kind"] == "Pod" and "decode" in item["metadata"]["name"]:
+            item["spec"]["resourceClaims"] = [{"name": "channel", "resourceClaimTemplateName": "cd"}]
+    spec = {"numNodes": 18, "channel": {"resourceClaimTemplate": {"name": "cd"}}}
+    domain = w.thing("resource.nvidia.com/v1beta1", "ComputeDomain", "cd-a", spec=spec)
+    found = _scaled_standing([*objects, domain])
+
+    assert (found.stage, found.proof, found.wanted, found.found) == ("S14", "ComputeDomain/team/cd-a", "18", "1")
+    domain["metadata"]["namespace"] = "other"
+    assert _scaled_standing([*objects, domain]).stage == "S13"

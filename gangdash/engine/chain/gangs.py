@@ -180,10 +180,28 @@ class Gang:
     def _late_gate(self) -> Standing | None:
         if not self.gated:
             return None
+        for name in self.chain.base_names(self.podgang):
+            deadlock = self._deadlock(name)
+            if deadlock is not None:
+                return deadlock
         pod = self.gated[0]
         return self._at(
-            "S13", f"Pod/{pod.key}", "spec.schedulingGates", f"{len(self.gated)} pods still have the gate {GROVE_GATE}",
+            "S13", f"Pod/{pod.key}", "spec.schedulingGates", f"{_pods(len(self.gated))} still gated by {GROVE_GATE}",
             since=self._since_gated(), deadline=self.deadlines.gate, wanted="no gate", found=GROVE_GATE,
+        )  # fmt: skip
+
+    def _deadlock(self, name: str) -> Standing | None:
+        """S14: the base is placed and cannot start, as it waits for nodes that only the gated pods would bring."""
+        base = self.chain.object("PodGang", self.podgang.meta.namespace, name)
+        members = alive(self.chain.members(base)) if base is not None else []
+        short = short_compute_domain(self.chain, self.podgang.meta.namespace, members)
+        if short is None:
+            return None
+        domain, wanted, have = short
+        return self._at(
+            "S14", f"ComputeDomain/{self.podgang.meta.namespace}/{domain}", "spec.numNodes",
+            f"ComputeDomain {domain} counts to {wanted} nodes and has {have}; the others wait for it",
+            since=self._since_gated(), deadline=0.0, wanted=str(wanted), found=str(have), has_answered=True,
         )  # fmt: skip
 
     # S15
@@ -218,6 +236,18 @@ def _lists_deleted(listed: set[str], members: Sequence[Pod]) -> bool:
     return bool(listed) and len(listed) >= len(members) and not listed & {pod.meta.name for pod in alive(members)}
 
 
+def short_compute_domain(chain: Chain, namespace: str, pods: Sequence[Pod]) -> tuple[str, int, int] | None:
+    """Return a compute domain that counts to more nodes than its pods are on: name, wanted, have."""
+    templates = {claim.template for pod in pods for claim in pod.claims if claim.template}
+    have = len({pod.node_name for pod in alive(pods) if pod.node_name})
+    for domain in chain.objects("ComputeDomain") if templates else ():
+        template = domain.facts.get("spec.channel.resourceClaimTemplate.name")
+        wanted = whole(domain.facts.get("spec.numNodes"))
+        if domain.meta.namespace == namespace and template in templates and wanted is not None and have < wanted:
+            return domain.meta.name, wanted, have
+    return None
+
+
 def unplaced(chain: Chain, podgang: ObservedObject) -> Iterator[tuple[str, int, int]]:
     """Yield each clique of a PodGang with fewer pods on nodes than its minimum: name, have, need."""
     members = alive(chain.members(podgang))
@@ -247,6 +277,10 @@ def last_error(item: ObservedObject) -> str:
         return ""
     latest = max(errors, key=lambda error: str(error.get("observedAt", "")))
     return " ".join(str(latest[key]) for key in ("code", "description") if latest.get(key))
+
+
+def _pods(count: int) -> str:
+    return f"{count} pod is" if count == 1 else f"{count} pods are"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from gangdash.engine.chain.gangs import GROVE_GATE, short_compute_domain
+from gangdash.engine.chain.index import BASE_LABEL, PODGANG_LABEL
 from gangdash.engine.explain.build import first, named, names
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.identifiers import ConstraintId, Unit
@@ -18,9 +20,6 @@ from gangdash.engine.model.pod import Pod
 from gangdash.engine.model.podgroup import PodGroup
 from gangdash.engine.verdict import Constraint, FactValue, Finding, Fix, FixKind, ReasonCode, Waiting, Who
 
-GROVE_GATE = "grove.io/podgang-pending-creation"
-PODGANG_LABEL = "grove.io/podgang"
-BASE_LABEL = "grove.io/base-podgang"
 _CONTROLLERS = {
     "grove.io/": "Grove's operator",
     "kueue.x-k8s.io/": "Kueue",
@@ -160,7 +159,7 @@ def _base_waits(gang: Gang, name: str, base: Gang | None, pods: list[Pod]) -> Fi
     ready = [pod for pod in base.bound if is_ready(pod)]
     if len(ready) >= base.needed:
         return None
-    domain = _short_compute_domain(base)
+    domain = short_compute_domain(base.context.chain, base.meta.namespace, base.pods)
     if domain is None:
         facts = {"have": len(ready), "need": base.needed, "placed": len(base.placed)}
         return _base_finding(name, pods, "not_ready", facts, (_base_constraint(base, len(ready)),))
@@ -199,17 +198,3 @@ def _base_finding(
 def is_ready(pod: Pod) -> bool:
     condition = pod.condition("Ready")
     return pod.phase == "Running" and condition is not None and condition.status == "True"
-
-
-def _short_compute_domain(base: Gang) -> tuple[str, int, int] | None:
-    """Return a compute domain of the base that counts to more nodes than its pods are on: name, wanted, have."""
-    templates = {claim.template for pod in base.pods for claim in pod.claims if claim.template}
-    for domain in base.context.objects("ComputeDomain"):
-        template = domain.facts.get("spec.channel.resourceClaimTemplate.name")
-        wanted = domain.facts.get("spec.numNodes")
-        if domain.meta.namespace != base.meta.namespace or template not in templates or not isinstance(wanted, int):
-            continue
-        have = len({pod.node_name for pod in base.bound})
-        if have < wanted:
-            return domain.meta.name, wanted, have
-    return None
