@@ -118,3 +118,65 @@ def test_missing_lease_proves_nothing() -> None:
     found = _explained(*w.served(), scheduler, name="team/pg-llm-0", read=(*w.ALL_READ, "Lease"))
 
     assert found.verdict == "HEALTHY"
+
+
+def _bind_request(pod: w.Object, **status: object) -> w.Object:
+    spec = {"podName": pod["metadata"]["name"], "selectedNode": "n1"}
+    made = w.thing("scheduling.run.ai/v1alpha2", "BindRequest", pod["metadata"]["name"], owner=pod, spec=spec)
+    made["status"] = dict(status)
+    return made
+
+
+def test_binding_error_of_a_pod_that_is_bound_is_a_false_alarm() -> None:
+    """The binder tried twice: the request succeeded and still carries the first error."""
+    objects = w.served()
+    request = _bind_request(objects[-1], phase="Succeeded", reason="pod is already assigned to node")
+    told = w.event(objects[-1], "BindingError", "already assigned to node")
+
+    assert _explained(*objects, request, told, name="team/pg-llm-0").verdict == "HEALTHY"
+
+
+def test_pod_grouper_warns_of_pods_in_good_order() -> None:
+    objects = w.served()
+    told = w.event(objects[-1], "PodGrouperWarning", 'podgroups.scheduling.run.ai "pg-llm-0" already exists')
+
+    assert _explained(*objects, told, name="team/pg-llm-0").verdict == "HEALTHY"
+
+
+def test_condition_that_outlives_its_cause_is_not_the_state() -> None:
+    """It stays for a cycle after binding, and for ever while the scheduler is down."""
+    objects = w.served()
+    stale = {"type": "UnschedulableOnNodePool", "nodePool": "default", "status": "True", "reason": "Unschedulable"}
+    objects[4]["status"] = {"schedulingConditions": [stale | {"message": "no nodes", "lastTransitionTime": w.ago(300)}]}
+
+    assert _explained(*objects, name="team/pg-llm-0").verdict == "HEALTHY"
+
+
+def test_priority_class_that_does_not_exist_is_accepted_in_silence() -> None:
+    objects = w.served()
+    objects[4]["spec"]["priorityClassName"] = "no-such-class"
+    found = _explained(*objects, name="team/pg-llm-0", read=(*w.ALL_READ, "PriorityClass"))
+
+    assert found.verdict == "HEALTHY", "the gang runs"
+
+
+def test_event_texts_that_name_subgroups_in_any_order_are_one_cause() -> None:
+    """A gang with too few pods gets no condition, only NotReady events whose text keeps changing."""
+    group = w.podgroup(None, "short", spec={"minMember": 3})
+    pods = [w.pod(None, f"short-{i}", gang="", group="short") for i in (0, 1)]
+    told = w.event(group, "NotReady", "Waiting for 3 pods, currently 2 exist, 0 are gated")
+    found = _explained(group, *pods, told, name="team/short")
+
+    assert _said(found) == ("GATED", "MEMBERS_MISSING", "S8")
+
+
+def test_foreign_objects_have_no_status_at_all() -> None:
+    """SchedulingShard and Topology have none while no operator runs, a queue before its first pod."""
+    shard = w.thing("kai.scheduler/v1", "SchedulingShard", "default", namespace="")
+    levels = {"levels": [{"nodeLabel": "rack"}]}
+    topology = w.thing("kai.scheduler/v1alpha1", "Topology", "t", namespace="", spec=levels)
+    for item in (shard, topology):
+        del item["status"]
+    snapshot = w.snapshot(*w.served(), shard, topology, read=(*w.ALL_READ, "SchedulingShard", "Topology"))
+
+    assert snapshot.oddities == ()
