@@ -1,4 +1,7 @@
-"""What a look at the chain finds: a stage that is not passed, and how long each step may take."""
+"""What a look at the chain finds: a stage that is not passed, and how long each step may take.
+
+Facts only: verdict, code and words are made of them above. Leaves out what the scheduler does with a whole gang.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Times in free fields of observed objects, as the API writes them."""
+"""Times in free fields of observed objects, as the API writes them.
+
+Metadata and conditions have their times as numbers already; these are the fields that no record knows.
+"""
 
 from __future__ import annotations
 
