@@ -41,7 +41,7 @@ class _Reclaim:
 
     def limit_for(self, ask: Ask) -> LossLimit | None:
         limits = [limit(ask.job, ask.demand) for limit in self._session.hooks.reclaim_limits]
-        return (lambda victims: min(limit(victims) for limit in limits)) if limits else None
+        return (lambda some, victims: min(limit(some, victims) for limit in limits)) if limits else None
 
     def _candidates(self, job: JobState) -> list[JobState]:
         filters = self._session.hooks.reclaim_victims

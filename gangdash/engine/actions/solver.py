@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from gangdash.engine.actions.ordering import JobsByQueue, Selection
 from gangdash.engine.actions.placement import allocate_job
@@ -81,6 +82,15 @@ class _Search:
     clock: Clock
     batches: tuple[Batch, ...] = ()
     victims: tuple[TaskState, ...] = ()
+
+
+class _Replay(NamedTuple):
+    """A simulation under way, its victims evicted."""
+
+    ask: Ask
+    statement: Statement
+    victims: Sequence[TaskState]
+    nodes: list[NodeState]
 
 
 class JobSolver:
@@ -217,7 +227,7 @@ class JobSolver:
             search.clock.spend(self._cost(ask, victims, feasible))
             is_possible = victims and all(task.node_name in session.nodes for task in victims)
             if is_possible and not (bounds is not None and self._is_short(bounds, victims)):
-                solution = self._simulate(trial, victims, feasible)
+                solution = self._simulate(trial, victims, feasible, bounds)
                 if solution is not None:
                     return solution
             self._failed.add(fingerprint)
@@ -228,7 +238,7 @@ class JobSolver:
         return trial_seconds(pods=len(victims) + len(ask.pending), nodes=nodes, waiting=self._waiting_count)
 
     def _simulate(
-        self, trial: Trial, victims: Sequence[TaskState], feasible: Mapping[str, NodeState]
+        self, trial: Trial, victims: Sequence[TaskState], feasible: Mapping[str, NodeState], bounds: Bounds | None
     ) -> _Solution | None:
         session = self._session
         statement = session.statement()
@@ -236,7 +246,8 @@ class JobSolver:
             statement.evict(task)
         touched = {task.node_name: session.nodes[task.node_name] for task in victims}
         nodes = sorted({**feasible, **touched}.values(), key=lambda node: node.index)
-        if not self._place_again(trial.ask, statement, victims, nodes) or not self._validator(trial.scenario()):
+        replay = _Replay(trial.ask, statement, victims, nodes)
+        if not self._place_again(replay, bounds) or not self._validator(trial.scenario()):
             statement.discard()
             return None
         gone = [task for task in victims if task.status is Status.RELEASING]
@@ -253,33 +264,44 @@ class JobSolver:
             known = self._choiceless[job.key] = _needs_no_choice(self._session.jobs[job.key])
         return known
 
-    def _place_again(
-        self, ask: Ask, statement: Statement, victims: Sequence[TaskState], nodes: list[NodeState]
-    ) -> bool:
+    def _place_again(self, replay: _Replay, bounds: Bounds | None) -> bool:
         """Place the gang and, as far as it goes, the victims' gangs, in the order of queues and gangs."""
-        session = self._session
-        involved = {task.job.key: task.job for task in victims if task.job is not None}
-        if session.shortcuts and _is_over_limit(session, ask) and not any(map(_waits, involved.values())):
+        session, view = self._session, replay.ask.view
+        by_job: dict[str, list[TaskState]] = {}
+        for task in replay.victims:
+            if task.job is not None:
+                by_job.setdefault(task.job.key, []).append(task)
+        involved = {key: session.jobs[key] for key in by_job} | {view.key: view}
+        tells = any(map(_waits, involved.values()))
+        if bounds is not None and not tells and _is_over_limit(session, replay.ask):
             return False
-        involved[ask.job.key] = ask.view
-        order = JobsByQueue(session)
-        for queue in self._queues_that_matter(involved.values()):
-            order.add((job for job in self._waiting[queue] if job.key not in involved), Selection())
-        order.add(involved.values(), Selection())
+        order = self._order(involved)
+        lost: list[TaskState] = []
         is_placed = False
-        while not order.is_empty:
+        while involved and not order.is_empty:
             job = order.pop()
             if involved.pop(job.key, None) is None:
                 continue
-            own = session.all_nodes if session.shortcuts and self._needs_no_choice(job) else nodes
-            success = allocate_job(session, statement, job, own, pipeline_only=True)
-            if job is ask.view:
+            nodes = session.all_nodes if session.shortcuts and self._needs_no_choice(job) else replay.nodes
+            success = allocate_job(session, replay.statement, job, nodes, pipeline_only=True)
+            if job is view:
                 if not success:
                     return False
                 is_placed = True
-            if not involved:
-                break
+                continue
+            gone = [task for task in by_job[job.key] if task.status is Status.RELEASING]
+            lost.extend(gone)
+            if gone and bounds is not None and not tells and bounds.loses_too_much(lost, replay.victims):
+                return False
         return is_placed
+
+    def _order(self, involved: Mapping[str, JobState]) -> JobsByQueue:
+        """Return the gangs involved, and those that wait beside them, in the order in which they are served."""
+        order = JobsByQueue(self._session)
+        for queue in self._queues_that_matter(involved.values()):
+            order.add((job for job in self._waiting[queue] if job.key not in involved), Selection())
+        order.add(involved.values(), Selection())
+        return order
 
     def _queues_that_matter(self, involved: Iterable[JobState]) -> list[str]:
         """Return the queues whose waiting gangs can change the order of those involved.

@@ -17,6 +17,7 @@ from gangdash.engine.rules.scenario import LossLimit
 from gangdash.engine.session import GPU, NodeState, Session, SubGroup, SubGroupSet, TaskState
 
 _NO_LIMIT = 1 << 30
+_ROUNDING = 1e-6
 _Need = tuple[tuple[int, float], ...]
 """Slots of the resource vector with the least that any of the pods asks there."""
 _Domain = tuple[str, str]
@@ -74,16 +75,22 @@ class Bounds:
             return True
         return self._must_lose_too_much(victims, any_slots, free)
 
+    def loses_too_much(self, lost: Sequence[TaskState], victims: Sequence[TaskState]) -> bool:
+        """Whether what a simulation has lost so far is already more than may be."""
+        if self._limit is None or not _are_whole(victims):
+            return False
+        return sum(task.accepted[GPU] for task in lost) > self._limit(lost, victims) + _ROUNDING
+
     def _must_lose_too_much(self, victims: Sequence[TaskState], slots: int, free: float) -> bool:
-        """Whether more must be lost than may be; silent where victims share GPUs or hold claimed devices."""
-        if self._limit is None or any(task.is_shared or task.pod.claims for task in victims):
+        """Whether more must be lost than may be."""
+        if self._limit is None or not _are_whole(victims):
             return False
         large = [task for task in victims if all(task.request[slot] >= amount for slot, amount in self._need)]
         lost_pods = self._pods + len(large) - slots
         least = min(task.request[GPU] for task in self._kinds)
-        if lost_pods > 0 and lost_pods * least > self._limit(large):
+        if lost_pods > 0 and lost_pods * least > self._limit(large, victims):
             return True
-        return self._asked > free and self._asked - free > self._limit(victims)
+        return self._asked > free and self._asked - free > self._limit(victims, victims)
 
     # Slots
 
@@ -144,6 +151,11 @@ class SlotCache:
     def of(self, need: _Need, kinds: Sequence[TaskState]) -> dict[int, tuple[int, _Slots]]:
         """Return the table for a size and the kinds of pods that it is counted for, by node index."""
         return self._tables.setdefault((need, tuple(sorted(task.template for task in kinds))), {})
+
+
+def _are_whole(victims: Iterable[TaskState]) -> bool:
+    """Whether none shares GPUs or holds claimed devices: their room is not what their queue loses."""
+    return not any(task.is_shared or task.pod.claims for task in victims)
 
 
 def is_plain(task: TaskState) -> bool:

@@ -78,7 +78,7 @@ class Choices:
     def choose(self, task: TaskState, owner: JobState, buckets: Buckets, *, notes: bool) -> NodeState | None:
         """Return the best node that takes the task, noting for the gang why better ones do not."""
         nodes = self._session.all_nodes
-        scored = self._scored(task, buckets)
+        scored = self._scored(task, buckets, only_fitting=not notes)
         for _, run in groupby(scored, key=lambda entry: entry[0]):
             refused: list[tuple[list[int], tuple[str, ...] | list[str] | None]] = []
             chosen: int | None = None
@@ -101,7 +101,8 @@ class Choices:
     def fits_now(self, task: TaskState, node: NodeState) -> bool:
         return self._answer(task, node, self._numbers.of(node)).fits_now
 
-    def _scored(self, task: TaskState, buckets: Buckets) -> list[tuple[float, Group]]:
+    def _scored(self, task: TaskState, buckets: Buckets, *, only_fitting: bool) -> list[tuple[float, Group]]:
+        """Return groups with their scores, best first; without notes to take, those too full need no score."""
         nodes, answers, template = self._session.all_nodes, self._answers, task.template
         firsts = [nodes[members[0]] for members in buckets.groups.values()]
         for scorer in self._by_choice:
@@ -109,6 +110,8 @@ class Choices:
         scored: list[tuple[float, Group]] = []
         for group, node in zip(buckets.groups, firsts, strict=True):
             answer = answers.get((template, group[0])) or self._answer(task, node, group[0])
+            if only_fitting and not answer.fits_later:
+                continue
             total = answer.score + group[1]
             for scorer in self._by_choice:
                 total += scorer.score(task, node) or 0.0

@@ -74,9 +74,12 @@ class Predicates:
         """Per task uid the answers by node index that it shares with all tasks of equal demands."""
         self._ports: dict[str, dict[str, tuple[HostPort, ...]]] = {}
         self._legacy_mig: dict[str, list[str]] = {}
-        if any(host_ports(task.pod) for task in session.tasks.values()):
+        has_ports = any(host_ports(task.pod) for task in session.tasks.values())
+        if has_ports:
             session.listeners.append(self)
         self._take_stock(session)
+        self._is_simple = not (self._legacy_mig or self._affinity.active or has_ports)
+        """Whether no port, no other pod and no old MIG pod has a say in this session."""
 
     def _take_stock(self, session: Session) -> None:
         for node in session.nodes.values():
@@ -131,6 +134,10 @@ class Predicates:
 
     def first_failure(self, task: TaskState, job: JobState, node: NodeState) -> tuple[str, ...]:
         """Return the reasons of the first check that refuses the node, empty when none does."""
+        if self._is_simple and not task.asks_shared_gpu and self._fixed_answer(task, node) is _PASSES:
+            volumes = task.pod.volumes
+            if node.idle[PODS] + node.releasing[PODS] > 0 and not (volumes.claims or volumes.ephemeral):
+                return ()
         return next(self._failures(task, node), ())
 
     def all_failures(self, task: TaskState, job: JobState, node: NodeState) -> tuple[str, ...]:
@@ -174,7 +181,8 @@ class Predicates:
             answers = self._answers[task.uid] = self._by_demand.setdefault(_demands(task), {})
         answer = answers.get(node.index)
         if answer is None:
-            answer = answers[node.index] = self._work_out(task, node)
+            found = self._work_out(task, node)
+            answer = answers[node.index] = _PASSES if found == _PASSES else found
         return answer
 
     def _work_out(self, task: TaskState, node: NodeState) -> _Fixed:

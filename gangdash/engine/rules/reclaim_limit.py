@@ -72,12 +72,15 @@ class ReclaimLimit:
         self._demand = demand.amounts
         self._levels: dict[str, _Level] = {}
 
-    def __call__(self, victims: Sequence[TaskState]) -> float:
-        total = 0.0
-        at_depth = self._asked_by_depth(victims)
-        for depth in sorted(at_depth):
-            ratio = self._saturation_at(depth, total)
-            total += sum(self._allowed(level, gangs, ratio) for level, gangs in at_depth[depth])
+    def __call__(self, some: Sequence[TaskState], victims: Sequence[TaskState]) -> float:
+        """Return the most GPUs that ``some`` may lose: the others may make room for it at lower levels."""
+        counted = self._asked_by_depth(some)
+        below = counted if len(some) == len(victims) else self._asked_by_depth(victims)
+        total = lost_below = 0.0
+        for depth in sorted(below):
+            ratio = self._saturation_at(depth, lost_below)
+            total += sum(self._allowed(level, gangs, ratio) for level, gangs in counted.get(depth, ()))
+            lost_below += sum(self._allowed(level, gangs, ratio) for level, gangs in below[depth])
         return total
 
     def _asked_by_depth(self, victims: Sequence[TaskState]) -> dict[int, list[tuple[_Level, list[float]]]]:

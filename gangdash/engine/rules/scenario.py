@@ -6,8 +6,9 @@ the order in which the search added them; whether a pod was placed again shows i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from gangdash.engine.rules.steps import next_tasks, step_amounts
 from gangdash.engine.session import CPU, GPU, MEMORY, Amounts, JobState, RequestKind, Session, TaskState, Vector
@@ -24,8 +25,10 @@ class Demand:
     """Indexes into ``amounts``; MIG instances count as GPUs in the amounts and not here, as in the scheduler."""
 
 
-LossLimit = Callable[[Sequence[TaskState]], float]
-"""The most GPUs that a set of victims may lose in sum, those that are placed again losing nothing."""
+class LossLimit(Protocol):
+    """The most GPUs that some of the victims may lose in sum, whatever becomes of the others."""
+
+    def __call__(self, some: Sequence[TaskState], victims: Sequence[TaskState]) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,9 @@ class Hooks:
     preempt_victims: list[VictimFilter] = field(default_factory=list)
     reclaim_scenarios: list[Callable[..., bool]] = field(default_factory=list)
     preempt_scenarios: list[Callable[..., bool]] = field(default_factory=list)
-    reclaim_limits: list[Callable[..., Callable[[Sequence[TaskState]], float]]] = field(default_factory=list)
-    """For a gang and its demand: the most GPUs that a set of victims may lose by the rule."""
+    reclaim_limits: list[Callable[..., Callable[[Sequence[TaskState], Sequence[TaskState]], float]]] = field(
+        default_factory=list
+    )
+    """For a gang and its demand: the most GPUs that some of the victims may lose by the rule."""
     solution_start: list[Callable[[], None]] = field(default_factory=list)
     """Runs before the search for the victims of one gang."""
