@@ -25,13 +25,15 @@ from gangdash.documents import (
 )
 from gangdash.documents.compose import explanation_document, whole
 from gangdash.documents.times import stamp
-from gangdash.engine.cycle import run_cycle
-from gangdash.engine.explain import explain_snapshot
+from gangdash.engine.explain import explain_in
+from gangdash.engine.explain.context import Context
+from gangdash.engine.fixes import with_fixes
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.cycle import Amounts as RawAmounts
 from gangdash.engine.model.cycle import CycleResult, GangOutcome, GangResult, PodOutcome, QueueUse
 from gangdash.engine.model.digest import snapshot_digest
 from gangdash.engine.verdict import Explanation, ReasonCode, Verdict
+from gangdash.engine.whatif import run_all
 from gangdash.reasons import REGISTRY
 
 _NOTHING_TO_TELL = frozenset({ReasonCode.RUNNING, ReasonCode.COMPLETED})
@@ -43,11 +45,12 @@ def replay(
     snapshot: ClusterSnapshot, *, cycle_only: bool = False, gang: str | None = None, include_all: bool = False
 ) -> Diagnosis:
     """Return document one; ``gang`` (``namespace/name``) narrows the explanations to that one, healthy or not."""
-    cycles = [run_cycle(snapshot, shard) for shard in snapshot.shards]
+    cycles = run_all(snapshot)
     digest = snapshot_digest(snapshot)
     explanations: Sequence[Explanation] = ()
     if not cycle_only:
-        explanations = explain_snapshot(snapshot, cycles, only=gang)
+        context = Context(snapshot, cycles)
+        explanations = with_fixes(context, cycles, explain_in(context, only=gang))
     documents = [explanation_document(item, snapshot, digest) for item in explanations]
     if gang is None and not include_all:
         documents = [document for document in documents if document.code not in _NOTHING_TO_TELL]

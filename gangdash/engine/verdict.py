@@ -294,6 +294,8 @@ class Fix:
     evicts: tuple[str, ...] = ()
     who: Who = Who.OWNER
     cost: int = 1
+    beside: tuple[Fix, ...] = ()
+    """Changes of other kinds that are made with it; ``change`` names them all under ``also``."""
 
 
 @dataclass(frozen=True, slots=True)

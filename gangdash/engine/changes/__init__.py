@@ -14,7 +14,16 @@ from gangdash.engine.changes.change import Change, ChangeError
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.verdict import FixKind
 
-__all__ = ["Change", "ChangeError", "apply", "change_from_mapping", "change_from_text", "is_modelled"]
+__all__ = [
+    "Change",
+    "ChangeError",
+    "apply",
+    "change_from_mapping",
+    "change_from_text",
+    "change_text",
+    "changes_from_mapping",
+    "is_modelled",
+]
 
 
 def change_from_mapping(data: Mapping[str, object]) -> Change:
@@ -22,6 +31,20 @@ def change_from_mapping(data: Mapping[str, object]) -> Change:
     kind = _kind(str(data.get("kind", "")))
     values = {str(k): _text(v) for k, v in data.items() if k not in ("kind", "object")}
     return Change(kind, str(data.get("object", "")), values)
+
+
+def changes_from_mapping(data: Mapping[str, object]) -> list[Change]:
+    """Read a fix's change: the change itself, and those that ``also`` names in the form of the command line."""
+    also = data.get("also", ())
+    rest = [str(item) for item in also] if isinstance(also, list | tuple) else [str(also)]
+    own = {key: value for key, value in data.items() if key != "also"}
+    return [change_from_mapping(own), *map(change_from_text, rest)]
+
+
+def change_text(change: Change) -> str:
+    """Write a change in the form of the command line, ``KIND:OBJECT[:KEY=VALUE,...]``."""
+    values = ",".join(f"{key}={value}" for key, value in change.values.items())
+    return ":".join(filter(None, (change.kind.value, change.object, values)))
 
 
 def change_from_text(text: str) -> Change:

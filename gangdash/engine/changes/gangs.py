@@ -27,20 +27,29 @@ from gangdash.engine.model.pod import Container, Pod
 from gangdash.engine.model.podgroup import PodGroup, TopologyConstraint
 from gangdash.engine.model.queue import PriorityClass
 from gangdash.engine.model.selectors import Affinity, Toleration
+from gangdash.engine.session.requests import GPU_FRACTION, GPU_MEMORY
 
 
 def evict_gang(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
-    """Take a gang off its nodes. Its pods wait again, as their controller makes them anew, unless ``ends=true``."""
+    """Take a gang off its nodes. Its pods wait again, as their controller makes them anew.
+
+    With ``ends=true`` the gang is over: its waiting pods go too, and none comes back.
+    """
     key = gang_key(change)
-    held = [p for p in snapshot.pods if is_member(p, key) and p.node_name and p.phase not in ("Succeeded", "Failed")]
-    if not held:
-        raise ChangeError(f"evict_gang: no pod of {key!r} holds a node")
-    ids = {id(p) for p in held}
-    if change.values.get("ends") == "true":
-        return replace(snapshot, pods=tuple(p for p in snapshot.pods if id(p) not in ids))
-    pods = tuple(unbound(p) if id(p) in ids else p for p in snapshot.pods)
-    names = {p.key for p in held}
+    over = change.values.get("ends") == "true"
+    gone = {
+        id(pod)
+        for pod in snapshot.pods
+        if is_member(pod, key) and pod.phase not in ("Succeeded", "Failed") and (pod.node_name or over)
+    }
+    if not gone:
+        raise ChangeError(f"evict_gang: no pod of {key!r} {'is left' if over else 'holds a node'}")
+    names = {pod.key for pod in snapshot.pods if id(pod) in gone}
     requests = tuple(r for r in snapshot.bind_requests if f"{r.meta.namespace}/{r.pod_name}" not in names)
+    if over:
+        pods = tuple(pod for pod in snapshot.pods if id(pod) not in gone)
+    else:
+        pods = tuple(unbound(pod) if id(pod) in gone else pod for pod in snapshot.pods)
     return replace(snapshot, pods=pods, bind_requests=requests)
 
 
@@ -98,20 +107,40 @@ def _without_surplus(pods: tuple[Pod, ...], key: str, sub: str, wanted: int) -> 
 
 
 def shrink_pod(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
-    """Give each waiting pod of the gang smaller requests; a resource asked as 0 is no longer asked for."""
+    """Let each waiting pod of the gang ask for no more than this; a resource asked as 0 is no longer asked for.
+
+    ``gpu_fraction`` and ``gpu_memory`` (MiB) are those of a pod that asks for part of a GPU.
+    """
+    shares = {
+        name: required(change, key)
+        for key, name in (("gpu_fraction", GPU_FRACTION), ("gpu_memory", GPU_MEMORY))
+        if key in change.values
+    }
     asked = amounts(change)
-    if not asked:
+    if not asked and not shares:
         raise ChangeError(f"shrink_pod {change.object}: say gpu=, cpu= (cores), memory= (GiB) or RESOURCE=")
 
     def edit(pod: Pod) -> Pod:
-        return replace(pod, containers=tuple(_resized(c, asked) for c in pod.containers))
+        given = {**pod.meta.annotations, **{n: v for n, v in shares.items() if n in pod.meta.annotations}}
+        return replace(pod, meta=replace(pod.meta, annotations=given), containers=_resized(pod.containers, asked))
 
     return edit_waiting_pods(snapshot, change, edit)
 
 
-def _resized(container: Container, amounts: Mapping[str, int]) -> Container:
-    held = {n: min(a, amounts[n]) if n in amounts else a for n, a in container.requests.items()}
-    return replace(container, requests={n: a for n, a in held.items() if a > 0})
+def _resized(containers: tuple[Container, ...], asked: Mapping[str, int]) -> tuple[Container, ...]:
+    """Take containers down in proportion, so that the pod as a whole, and each init container, asks no more."""
+    totals = {name: sum(c.requests.get(name, 0) for c in containers if c.role != "init") for name in asked}
+
+    def smaller(container: Container) -> Container:
+        held = dict(container.requests)
+        for name in asked.keys() & held.keys():
+            if container.role == "init":
+                held[name] = min(held[name], asked[name])
+            elif totals[name] > asked[name]:
+                held[name] = held[name] * asked[name] // totals[name]
+        return replace(container, requests={name: amount for name, amount in held.items() if amount > 0})
+
+    return tuple(map(smaller, containers))
 
 
 def add_toleration(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:

@@ -17,7 +17,8 @@ from gangdash.engine.changes.change import (
     number,
     required,
 )
-from gangdash.engine.changes.gangs import relax_topology
+from gangdash.engine.changes.gangs import evict_gang, relax_topology
+from gangdash.engine.changes.nodes import repaired
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.pod import Pod
@@ -95,9 +96,28 @@ def set_label(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
 
 
 def wait_for(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
-    """``terminating=gone`` lets terminating pods go; ``seconds=N`` lets that much time pass."""
+    """Show what waiting brings.
+
+    ``seconds=N`` lets that much time pass; ``terminating=gone`` lets terminating pods go. With an object ``state``
+    says what it comes to: ``Node/NAME`` is ``repaired``, ``PodGroup/NAMESPACE/NAME`` has ``ended`` or is ``ungated``.
+    """
     if "seconds" in change.values:
         snapshot = replace(snapshot, as_of=snapshot.as_of + count(change, "seconds"))
     if change.values.get("terminating") == "gone":
         snapshot = replace(snapshot, pods=tuple(p for p in snapshot.pods if p.meta.deleted is None))
+    if "state" in change.values:
+        snapshot = _come_to(snapshot, change)
     return snapshot
+
+
+def _come_to(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
+    kind, state = change.object.partition("/")[0], change.values["state"]
+    if (kind, state) == ("Node", "repaired"):
+        gone = {id(pod) for pod in snapshot.pods if pod.node_name == change.object[5:] and pod.meta.deleted is not None}
+        snapshot = replace(snapshot, pods=tuple(pod for pod in snapshot.pods if id(pod) not in gone))
+        return edit_node(snapshot, change, repaired)
+    if (kind, state) == ("PodGroup", "ended"):
+        return evict_gang(snapshot, replace(change, values={"ends": "true"}))
+    if (kind, state) == ("PodGroup", "ungated"):
+        return edit_waiting_pods(snapshot, change, lambda pod: replace(pod, gates=()))
+    raise ChangeError(f"wait_for {change.object}: nothing is known of state={state!r} there")

@@ -1,13 +1,13 @@
 """Why each gang waits: facts from the objects and from replays, one verdict by the order of the contract.
 
-``explain_snapshot`` is the entry. Each module beside this one answers for some codes and returns findings; the
+``explain_in`` is the entry. Each module beside this one answers for some codes and returns findings; the
 order in which they are asked is in ``decide``. No words are made here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from gangdash.engine.explain.context import Context
@@ -16,21 +16,16 @@ from gangdash.engine.explain.gang import Gang, gangs_of
 from gangdash.engine.explain.ungrouped import explain_workload
 from gangdash.engine.explain.upstream import explain_top, in_chain, tops_without_gangs
 from gangdash.engine.explain.workloads import workloads
-from gangdash.engine.model.cluster import ClusterSnapshot
-from gangdash.engine.model.cycle import CycleResult
 from gangdash.engine.verdict import Certainty, Explanation, Finding, GangRef, ReasonCode
 
 logger = logging.getLogger(__name__)
 
 
-def explain_snapshot(
-    snapshot: ClusterSnapshot, cycles: Iterable[CycleResult], *, only: str | None = None
-) -> list[Explanation]:
-    """Return the explanation of every gang, healthy ones too, or of the one called ``namespace/name``.
+def explain_in(context: Context, *, only: str | None = None) -> list[Explanation]:
+    """Return the explanations for an indexed snapshot, which keeps what was worked out for who asks next.
 
     Gangs come in the order of namespace and name. A fault of the engine costs one gang its verdict, no other.
     """
-    context = Context(snapshot, cycles)
     found = [
         _safely(GangRef(gang.meta.namespace, gang.meta.name, gang.meta.uid), partial(_explain_in_chain, gang))
         for gang in gangs_of(context)
