@@ -86,4 +86,3 @@ def _pods(gang: GangResult | None, outcome: PodOutcome) -> set[str]:
 
 def _is_further(old: GangResult, new: GangResult) -> bool:
     return old.fit is not None and new.fit is not None and new.fit < old.fit
-

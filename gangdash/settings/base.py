@@ -39,7 +39,7 @@ GANGDASH_NESTING_MAX = env.integer("GANGDASH_NESTING_MAX", 200, least=20, most=1
 
 # --- how long things are kept ------------------------------------------------------------------------------------
 # The objects as they were: each moment at which some reason changed, one of each minute for a day, one of each hour
-# after that. They are what replays and downloads are made of, and the bulk of the disk, so they have a size per cluster.
+# after that. They are what replays and downloads are made of, and the bulk of the disk: hence a size per cluster.
 GANGDASH_KEEP_SNAPSHOT_HOURS = env.integer("GANGDASH_KEEP_SNAPSHOT_HOURS", 168, least=1)
 GANGDASH_KEEP_SNAPSHOT_MEGABYTES = env.integer("GANGDASH_KEEP_SNAPSHOT_MEGABYTES", 2048, least=1)
 # Timelines and gangs that are gone.

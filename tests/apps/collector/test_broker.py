@@ -52,7 +52,7 @@ def test_a_worker_that_looks_at_any_moment_finds_whole_messages(connection: Any)
 
 
 def test_a_task_sent_is_the_task_received(connection: Any, tmp_path: Path) -> None:
-    app = Celery("test", broker="filesystem://")
+    app = Celery("test", broker="filesystem://", set_as_current=False)
     app.conf.update(broker_transport_options=connection.transport_options, task_default_queue="collect")
     app.send_task("some.task", args=[1])
     message = connection.channel()._get("collect")
