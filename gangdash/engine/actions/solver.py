@@ -154,6 +154,8 @@ class JobSolver:
         if not session.shortcuts:
             return False
         ask = Ask.of(session, self._job, part_of(self._job, tasks))
+        if not ask.pending:
+            return True
         bounds = self._bounds(ask, self._feasible)
         everybody = [
             task
@@ -208,9 +210,14 @@ class JobSolver:
         return True
 
     def _probe(self, search: _Search, tasks: Sequence[TaskState]) -> _Solution | None:
-        """Search victims for some tasks; a solution leaves its operations in place."""
+        """Search victims for some tasks; a solution leaves its operations in place.
+
+        There is nothing to search for if none of the tasks waits: an unmet solution may have left them evicted.
+        """
         session = self._session
         ask = Ask.of(session, self._job, part_of(self._job, tasks))
+        if not ask.pending:
+            return None
         feasible = dict(self._feasible)
         feasible.update((t.node_name, session.nodes[t.node_name]) for t in search.victims)
         bounds = self._bounds(ask, feasible) if session.shortcuts else None
