@@ -7,7 +7,7 @@ lift's own business.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -41,8 +41,60 @@ def attempt(session: Session, job: JobState, *, alone: bool, lifts: Sequence[Lif
         for lift in lifts:
             stack.enter_context(lift(session, job))
         stack.enter_context(_shares_divided(session, job, alone=alone))
-        stack.enter_context(_journal(session))
+        stack.enter_context(_undone(session))
         return _act(session, job, alone=alone)
+
+
+def attempts_in_turn(session: Session, asked: Mapping[str, Sequence[Sequence[Lift]]]) -> dict[str, list[Attempt]]:
+    """Run the shard's actions once and try gangs under lifted rules whenever it is their turn.
+
+    ``asked`` has sets of lifts by key of the gang. Returns what became of the gang under each set, ending with the
+    first set that starts it. What a gang does under lifted rules is taken back before the cycle goes on.
+    """
+    turns = _Turns(session, asked)
+    with _notes_kept(session), _undone(session):
+        session.hooks.before_turn.append(turns.take)
+        try:
+            for name in session.config.actions:
+                if name in ACTIONS:
+                    ACTIONS[name](session)
+        finally:
+            session.hooks.before_turn.remove(turns.take)
+    return turns.found
+
+
+class _Turns:
+    def __init__(self, session: Session, asked: Mapping[str, Sequence[Sequence[Lift]]]) -> None:
+        self._session = session
+        self._asked = asked
+        self._is_trying = False
+        self.found: dict[str, list[Attempt]] = {key: [Attempt() for _ in sets] for key, sets in asked.items()}
+
+    def take(self, action: str, job: JobState) -> None:
+        """Try a gang that was asked about under each set of lifts that has not started it yet."""
+        if self._is_trying or job.key not in self._asked:
+            return
+        self._is_trying = True
+        found = self.found[job.key]
+        for index, lifts in enumerate(self._asked[job.key][: len(found)]):
+            if not found[index].starts:
+                found[index] = self._try(action, job, lifts)
+            if found[index].starts:
+                del found[index + 1 :]
+                break
+        self._is_trying = False
+
+    def _try(self, action: str, job: JobState, lifts: Sequence[Lift]) -> Attempt:
+        session = self._session
+        with ExitStack() as stack:
+            stack.enter_context(_notes_kept(session))
+            stack.enter_context(_others_gated(session, job))
+            for lift in lifts:
+                stack.enter_context(lift(session, job))
+            stack.enter_context(_shares_divided(session, job, alone=False))
+            stack.enter_context(_undone(session))
+            ACTIONS[action](session)
+            return _standing(session, job)
 
 
 def _act(session: Session, job: JobState, *, alone: bool) -> Attempt:
@@ -71,13 +123,17 @@ def _standing(session: Session, job: JobState) -> Attempt:
 
 
 @contextmanager
-def _journal(session: Session) -> Iterator[None]:
-    session.journal = []
+def _undone(session: Session) -> Iterator[None]:
+    """Take back every operation that is made meanwhile; may be nested."""
+    outer = session.journal
+    if outer is None:
+        session.journal = []
+    mark = len(session.journal or ())
     try:
         yield
     finally:
-        Statement(session).rewind()
-        session.journal = None
+        Statement(session).rewind(mark)
+        session.journal = outer
 
 
 @contextmanager

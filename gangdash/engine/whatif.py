@@ -64,7 +64,7 @@ def difference(before: Sequence[CycleResult], after: Sequence[CycleResult]) -> E
 def _effect_on(old: GangResult | None, new: GangResult | None) -> str | None:
     if new is None:
         return None
-    if is_placed(new) and (old is None or is_waiting(old)):
+    if _is_given_room(new) and (old is None or is_waiting(old)):
         return "starts"
     if _pods(new, PodOutcome.EVICTED) - _pods(old, PodOutcome.EVICTED):
         return "evicts"
@@ -78,6 +78,11 @@ def _effect_on(old: GangResult | None, new: GangResult | None) -> str | None:
         return "sets_back"
     # A gang whose pods were running before the change and wait after it was taken off its nodes by the change.
     return "evicts" if old.outcome in (GangOutcome.KEPT, GangOutcome.MOVED) else None
+
+
+def _is_given_room(gang: GangResult) -> bool:
+    """Whether the cycle places the gang, be it that it binds it and moves it on in the same cycle."""
+    return is_placed(gang) or gang.outcome is GangOutcome.MOVED
 
 
 def _pods(gang: GangResult | None, outcome: PodOutcome) -> set[str]:

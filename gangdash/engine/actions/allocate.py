@@ -20,6 +20,8 @@ def execute(session: Session) -> None:
     jobs.add(session.jobs.values(), Selection(only_ready=True, only_pending=True))
     while not jobs.is_empty:
         job = jobs.pop()
+        for look in session.hooks.before_turn:
+            look(NAME, job)
         statement = session.statement()
         was_allocated = job.has_allocated
         if not allocate_job(session, statement, job, session.all_nodes, pipeline_only=False):

@@ -59,6 +59,8 @@ def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
     failed: dict[str, FailedJobs] = {}
     while not jobs.is_empty:
         job = jobs.pop()
+        for look in session.hooks.before_turn:
+            look(action.name, job)
         if not action.may_try(job):
             continue
         record = failed.setdefault(job.queue if action.failures_per_queue else "", FailedJobs(session))

@@ -6,8 +6,9 @@ from gangdash.engine.explain.binding import bind_trouble
 from gangdash.engine.explain.blocked import Blocked
 from gangdash.engine.explain.build import first, named, spoken
 from gangdash.engine.explain.gang import Gang
+from gangdash.engine.explain.lifts import Rule
 from gangdash.engine.explain.room import NOTHING, Room
-from gangdash.engine.explain.trial import Rule, Trials
+from gangdash.engine.explain.trial import Trials
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.cycle import GangOutcome, GangResult
 from gangdash.engine.verdict import Amount, FactValue, Finding, Holder, ReasonCode, Waiting

@@ -8,9 +8,9 @@ from gangdash.engine.explain.blocked import Blocked
 from gangdash.engine.explain.build import first, named, spoken
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.holders import holders_on, holding_jobs
+from gangdash.engine.explain.lifts import Rule
 from gangdash.engine.explain.queues import Resource, chain, used_by
 from gangdash.engine.explain.room import UNPROTECTED, Room
-from gangdash.engine.explain.trial import Rule
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.rules.minruntime import MinRuntime
 from gangdash.engine.session import QueueState

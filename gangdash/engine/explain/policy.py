@@ -14,8 +14,9 @@ from gangdash.engine.explain.blocked import Blocked
 from gangdash.engine.explain.build import named
 from gangdash.engine.explain.caps import Violation, violations
 from gangdash.engine.explain.gang import Gang
+from gangdash.engine.explain.lifts import Rule
 from gangdash.engine.explain.room import EVICTABLE, Room
-from gangdash.engine.explain.trial import Rule, Trials
+from gangdash.engine.explain.trial import Trials
 from gangdash.engine.identifiers import ConstraintId
 from gangdash.engine.verdict import Certainty, Finding, ReasonCode, Waiting
 

@@ -57,6 +57,8 @@ class Hooks:
     """Limit and quota for the tasks of a step."""
     non_preemptible_over_quota: list[CapacityCheck] = field(default_factory=list)
     """The quota alone, for gangs that are not preemptible."""
+    before_turn: list[Callable[[str, JobState], None]] = field(default_factory=list)
+    """Runs before an action, by name, tries the gang whose turn it is; leaves the session as it was."""
     before_job: list[Callable[[JobState], None]] = field(default_factory=list)
     """Runs before each attempt to place a gang."""
     can_reclaim: list[Callable[[JobState], bool]] = field(default_factory=list)

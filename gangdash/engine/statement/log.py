@@ -231,10 +231,10 @@ class Statement:
                 raise LookupError(f"an operation on {entry.task.key} is taken back out of turn")
             self._revert(entry)
 
-    def rewind(self) -> None:
-        """Take back everything in the world's journal, of ended statements too; the world is as when it began."""
+    def rewind(self, mark: int = 0) -> None:
+        """Take back what the world's journal holds beyond a mark, operations of ended statements too."""
         journal = self.world.journal
-        while journal:
+        while journal is not None and len(journal) > mark:
             self._revert(journal.pop())
 
     def discard(self) -> None:
