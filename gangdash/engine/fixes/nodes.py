@@ -212,4 +212,3 @@ def added(shape: Shape, count: int) -> Candidate:
     change = Change(FixKind.ADD_NODES, name, {"count": str(count)})
     form = "domain" if shape.domain is not None else ""
     return Candidate(FixKind.ADD_NODES, (change,), facts, form=form, who=Who.CLUSTER_ADMIN)
-
