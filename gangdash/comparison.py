@@ -15,7 +15,7 @@ from gangdash.engine.model.cycle import CycleResult, PodOutcome
 from gangdash.engine.model.digest import snapshot_digest
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.plugins import open_session
-from gangdash.engine.session.requests import pod_request
+from gangdash.engine.session.requests import asked_gpus
 from gangdash.engine.whatif import Effect, difference, gangs_by_key, run_all
 from gangdash.reasons.wording import counted
 
@@ -66,19 +66,16 @@ def _sentence(effect: Effect) -> str:
 def _totals(pods: Iterable[Pod], cycles: Sequence[CycleResult]) -> Totals:
     by_uid = {pod.meta.uid: pod for pod in pods}
     results = [pod for cycle in cycles for gang in cycle.gangs for pod in gang.pods if pod.uid in by_uid]
-    waiting = sum(_gpus(by_uid[pod.uid]) for pod in results if pod.outcome in _WAITING)
-    placed = sum(_gpus(by_uid[pod.uid]) for pod in results if pod.outcome in _PLACED and not _is_over(by_uid[pod.uid]))
+    waiting = sum(asked_gpus(by_uid[pod.uid]) for pod in results if pod.outcome in _WAITING)
+    placed = sum(
+        asked_gpus(by_uid[pod.uid]) for pod in results if pod.outcome in _PLACED and not _is_over(by_uid[pod.uid])
+    )
     gangs = sum(any(pod.outcome in _WAITING for pod in gang.pods) for cycle in cycles for gang in cycle.gangs)
     return Totals(gangs, whole(round(waiting, 2)), whole(round(placed, 2)))
 
 
 def _is_over(pod: Pod) -> bool:
     return pod.phase in {"Succeeded", "Failed"}
-
-
-def _gpus(pod: Pod) -> float:
-    gpu = pod_request(pod, {}).gpu
-    return gpu.gpus or float(gpu.count if gpu.memory else sum(gpu.mig.values()))
 
 
 def free_capacity(snapshot: ClusterSnapshot) -> Capacity:

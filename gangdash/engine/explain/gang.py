@@ -13,7 +13,7 @@ from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.model.podgroup import BindRequest, PodGroup
 from gangdash.engine.session.build import PREEMPTIBLE_BELOW, SUB_GROUP_LABEL, pod_status
-from gangdash.engine.session.requests import pod_request
+from gangdash.engine.session.requests import asked_gpus
 from gangdash.engine.session.tree import sub_group_tree
 from gangdash.engine.statement import DEFAULT_POD_SET, Amounts, JobState, PodSet, Status, SubGroupSet
 from gangdash.engine.statement.status import ACTIVE_ALLOCATED, ALIVE, ALLOCATED
@@ -243,11 +243,7 @@ class Gang:
 
     def gpus(self, pod: Pod) -> float:
         """Return the GPUs a pod asks for, fractions included; a memory request counts as its device."""
-        request = pod_request(pod, {})
-        gpu = request.gpu
-        if gpu.gpus:
-            return gpu.gpus
-        return float(gpu.count if gpu.memory else sum(gpu.mig.values()))
+        return asked_gpus(pod)
 
     @cached_property
     def priority(self) -> int:

@@ -175,3 +175,9 @@ def _fraction(text: str | None) -> float | None:
         return float(text) if text else None
     except ValueError:
         return None
+
+
+def asked_gpus(pod: Pod) -> float:
+    """Return the GPUs a pod asks for, fractions included; a memory request counts as its device."""
+    gpu = pod_request(pod, {}).gpu
+    return gpu.gpus or float(gpu.count if gpu.memory else sum(gpu.mig.values()))
