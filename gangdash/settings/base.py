@@ -69,6 +69,9 @@ INSTALLED_APPS = [
     "apps.diagnosis",
     "apps.checks",
     "apps.chains",
+    "apps.delivery",
+    "apps.alerts",
+    "apps.reports",
     "apps.api",
     "apps.dashboard",
 ]
