@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from apps.clusters.models import Cluster
@@ -150,6 +151,8 @@ class Attempt(models.Model):
     evicted_at = models.DateTimeField(null=True)
     """The last time that it fell below its minimum without any pod having ended by itself."""
     evictions = models.PositiveIntegerField(default=0)
+    eviction_times = models.JSONField(default=list)
+    """When its newest evictions were, in seconds of the epoch, oldest first; a loop is told from them."""
     is_bound = models.BooleanField(default=False)
     """The minimum of its pods held nodes at the last reading."""
     ended_at = models.DateTimeField(null=True)
@@ -164,3 +167,29 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number} of {self.gang}"
+
+
+class ServiceObjective(models.Model):
+    """How fast gangs are to start: in one queue and those below it, or in the whole cluster where none is named.
+
+    Read as: this ``share`` of gangs up to ``gpus_max`` GPUs, within quota and not never-fitting, is bound within
+    ``within_seconds`` of being eligible, over ``window_days``.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="objectives")
+    queue = models.CharField(max_length=253, blank=True)
+    share = models.FloatField(default=0.95, validators=[MinValueValidator(0.5), MaxValueValidator(0.9999)])
+    """Below one: a promise without any miss has no budget that could be burnt."""
+    gpus_max = models.FloatField(default=64, validators=[MinValueValidator(0)])
+    within_seconds = models.PositiveIntegerField(default=600, validators=[MinValueValidator(1)])
+    window_days = models.PositiveIntegerField(default=28, validators=[MinValueValidator(1), MaxValueValidator(366)])
+
+    class Meta:
+        ordering: ClassVar = ["cluster", "queue"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "queue"], name="objective_once_per_queue"),
+            models.CheckConstraint(condition=models.Q(share__gt=0, share__lt=1), name="objective_leaves_a_budget"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster.name} {self.queue or 'all queues'}"
