@@ -108,6 +108,8 @@ class ReasonTimeline(models.Model):
     state = models.CharField(max_length=16)
     sentence = models.CharField(max_length=255)
     """As it was said when the row was opened."""
+    subject = models.CharField(max_length=512, blank=True)
+    """The object that the first binding constraint was read from when the row was opened; it stays for the row."""
     gpus = models.FloatField(default=0)
     """GPUs that waited when the row was opened."""
     opened_at = models.DateTimeField()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import msgspec
 from django.db import transaction
@@ -15,6 +16,7 @@ from apps.clusters.models import Cluster
 from apps.diagnosis.choices import AnalysisOutcome
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot
 from apps.diagnosis.services.history import placeable_since
+from apps.diagnosis.signals import diagnosis_done
 from apps.inventory.models import Queue
 from apps.workloads.choices import PLACED_VERDICTS, GangState
 from apps.workloads.models import Gang
@@ -49,7 +51,14 @@ def results_record(*, snapshot: Snapshot, diagnosis: Diagnosis, now: datetime) -
     held.not_modelled = msgspec.to_builtins(diagnosis.not_modelled)
     held.oddities = msgspec.to_builtins(diagnosis.oddities)
     held.save()
+    if not newer:
+        transaction.on_commit(partial(_tell, held), robust=True)
     return AnalysisOutcome(held.outcome)
+
+
+def _tell(snapshot: Snapshot) -> None:
+    """Let others hang on to the answer, each on its own: one that fails is logged and costs the answer nothing."""
+    diagnosis_done.send_robust(sender=Snapshot, cluster=snapshot.cluster, snapshot=snapshot)
 
 
 def _write(snapshot: Snapshot, diagnosis: Diagnosis) -> list[Gang]:
@@ -158,6 +167,7 @@ def _timeline_row(snapshot: Snapshot, gang: Gang, document: ExplanationDocument)
         who=gang.who,
         state=gang.state,
         sentence=document.sentence[:255],
+        subject=gang.subject,
         gpus=gang.gpus_waiting or 0.0,
         opened_at=snapshot.as_of,
     )
