@@ -81,7 +81,14 @@ REASONS = (
             "{fit:pod|pods} of that size, even empty."
         ),
         forms={
-            "sum": "Needs {need} at once; the {nodes:node|nodes} it may use have {have:bare} in all, even empty.",
+            "sum": (
+                "Needs {need} at once; the {nodes:node|nodes} it may use {nodes:~has|have} {have:bare} in all, even "
+                "empty."
+            ),
+            "mixed": (
+                "Needs {pods:pod|pods} of different sizes at once; the {nodes:node|nodes} it may use can hold {fit} "
+                "of them, even empty."
+            ),
         },
         evidence=("allocatable of every eligible node", "exact search on the empty cluster"),
         upstream=(r"not enough resources in the cluster to allocate the job",),
@@ -104,6 +111,20 @@ REASONS = (
                 "{fit}, even empty."
             ),
             "none": "Needs {need} in one {level}, and no node carries all labels of that topology.",
+            "none_cpu": (
+                "Needs {pods:pod|pods} of {each} in one {level}, and no node carries all labels of that topology."
+            ),
+            "part": (
+                "Subgroup {part} needs {need} in one {level}; the largest ({domain}) has {have:bare}, even empty."
+            ),
+            "part_pods": (
+                "Subgroup {part} needs {pods:pod|pods} of {each} in one {level}; the best ({domain}) can hold {fit}, "
+                "even empty."
+            ),
+            "together": (
+                "Subgroups {parts:list} fit one by one in {domain}, but no {level} ever has a domain for each of "
+                "them at once, even empty."
+            ),
             "pinned": (
                 "Its running pods tie it to {domain} ({level}), which can never hold {pods:pod more|pods more}: "
                 "{fit} would fit, even empty."
@@ -123,6 +144,16 @@ REASONS = (
             "Needs {need}; {free:bare} of {total:bare} GPUs {free:~is|are} free on the {nodes:node|nodes} it may use, "
             "the rest is held by {holders:list}."
         ),
+        forms={
+            "beside": (
+                "Needs {need}; the {nodes:node|nodes} with enough CPU and memory for its pods {nodes:~has|have} "
+                "{free:bare} of {total:bare} GPUs free, the rest is held by {holders:list}."
+            ),
+            "unheld": (
+                "Needs {need}; {free:bare} of {total:bare} GPUs {free:~is|are} free on the {nodes:node|nodes} it may "
+                "use."
+            ),
+        },
         evidence=("free GPUs per node", "holders and whether each could be evicted"),
         upstream=GPUS,
         hints=(*NOT_PLACED, *DOMAINS),
@@ -162,6 +193,21 @@ REASONS = (
                 "{fit:~fits|fit} now."
             ),
             "none": "Needs {need} in one {level}, and no node carries all labels of that topology.",
+            "none_cpu": (
+                "Needs {pods:pod|pods} of {each} in one {level}, and no node carries all labels of that topology."
+            ),
+            "part": (
+                "Subgroup {part} needs {need} in one {level}; the best ({domain}) has {have:bare} free, "
+                "{could:domain|domains} could hold it if empty."
+            ),
+            "part_pods": (
+                "Subgroup {part} needs {pods:pod|pods} of {each} in one {level}; the best ({domain}) takes {fit} now, "
+                "{could:domain|domains} could hold it if empty."
+            ),
+            "together": (
+                "Subgroups {parts:list} fit one by one in {domain}, but not each in a domain of its own at once "
+                "with what is in use now."
+            ),
         },
         evidence=("Topology levels and node labels", "free resources per domain"),
         upstream=DOMAINS,

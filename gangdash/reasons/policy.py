@@ -57,12 +57,21 @@ REASONS = (
         meaning="Preemptible gangs of other queues hold what it needs and its own queue has no claim to it.",
         who=Who.WAIT,
         sentence=(
-            "Queue {queue} uses {used} of its fair share of {share:bare}; {need:bare} more must wait until "
-            "{holders:list} {count:~makes|make} room."
+            "Queue {queue} uses {used} of its fair share of {share:bare}; {need:bare} more would pass it, so it waits "
+            "until {holders:list} {count:~makes|make} room."
         ),
         forms={
             "others_within": (
-                "Queue {queue} may not take {need} from {holders:list}: their queues are within their own share."
+                "Queue {queue} may take {lacks} more only from queues above their share; {other} holds {held} of its "
+                "{share:bare}, so {holders:list} {count:~stays|stay}."
+            ),
+            "surplus": (
+                "Queue {queue} may take only what other queues hold above their share: {spare} of the {lacks:bare} "
+                "it lacks, so {holders:list} {count:~stays|stay}."
+            ),
+            "order": (
+                "Queue {queue} may not take {need} from {holders:list}: it would then have more of its fair share "
+                "than their queues have of theirs."
             ),
         },
         evidence=("fair share of the queue in this cycle", "preemptible holders in other queues"),

@@ -204,6 +204,7 @@ def test_namespace_quota_refuses_new_pods() -> None:
     cluster.extra["objects"]["ResourceQuota"] = (quota,)
     entry = explain(cluster)
     assert said(entry) == ("POLICY", "NAMESPACE_QUOTA")
+    assert (entry.binding[0].need, entry.binding[0].have) == (16_000, 15_000)
     assert "allows 15 CPUs (cpu), 14 used" in entry.sentence
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gangdash.engine.explain import owners
-from gangdash.engine.explain.amounts import QuotaLine, quota_lines
+from gangdash.engine.explain.amounts import QuotaLine, amount, quota_lines
 from gangdash.engine.explain.build import named
 from gangdash.engine.explain.components import Component, component_behind
 from gangdash.engine.explain.context import Context
@@ -81,13 +83,13 @@ def _component(context: Context, webhook: str) -> Component | None:
 def _quota(context: Context, maker: ObservedObject, refusal: owners.Refusal, exist: int, needed: int) -> Finding:
     namespace = maker.meta.namespace
     quota = context.object("ResourceQuota", namespace, refusal.name)
-    line = _tightest(quota_lines(quota)) if quota is not None else None
+    line = _tightest(quota_lines(quota), refusal.asked) if quota is not None else None
     facts: dict[str, FactValue] = {"name": refusal.name, "exist": exist, "needed": needed, "namespace": namespace}
     source = f"ResourceQuota/{namespace}/{refusal.name}"
     binding = [_members(maker, exist, needed)]
     if line is not None:
         facts |= {"resource": line.resource, "hard": line.hard, "used": line.used}
-        binding.insert(0, _quota_constraint(line, source))
+        binding.insert(0, _quota_constraint(line, refusal.asked, source))
     return Finding(
         ReasonCode.NAMESPACE_QUOTA,
         form="" if line is not None else "unread",
@@ -98,11 +100,23 @@ def _quota(context: Context, maker: ObservedObject, refusal: owners.Refusal, exi
     )
 
 
-def _quota_constraint(line: QuotaLine, source: str) -> Constraint:
-    return Constraint(
-        ConstraintId.NAMESPACE_QUOTA, line.resource, line.used.value, line.hard.value, line.hard.unit, source
-    )
+def _quota_constraint(line: QuotaLine, asked: Mapping[str, str], source: str) -> Constraint:
+    """Return what the quota would have to allow for one more pod, as a number where the refusal names the pod's."""
+    need = line.used.value + _asked(line, asked)
+    if need <= line.hard.value:
+        return named(ConstraintId.NAMESPACE_QUOTA, line.resource, "room for one more pod", "refused", source)
+    return Constraint(ConstraintId.NAMESPACE_QUOTA, line.resource, need, line.hard.value, line.hard.unit, source)
 
 
-def _tightest(lines: list[QuotaLine]) -> QuotaLine | None:
-    return max(lines, key=lambda line: line.used.value / line.hard.value if line.hard.value else 1.0, default=None)
+def _asked(line: QuotaLine, asked: Mapping[str, str]) -> float:
+    found = amount(line.resource, asked[line.resource].strip()) if line.resource in asked else None
+    return found.value if found is not None else 0.0
+
+
+def _tightest(lines: list[QuotaLine], asked: Mapping[str, str]) -> QuotaLine | None:
+    """Return the resource that one more pod would take furthest beyond its quota, as a share of it."""
+
+    def share(line: QuotaLine) -> float:
+        return (line.used.value + _asked(line, asked)) / line.hard.value if line.hard.value else float("inf")
+
+    return max(lines, key=share, default=None)

@@ -111,8 +111,11 @@ def _now(room: Room, states: Lifts) -> Lifts | None:
 
 
 def _findings(gang: Gang, room: Room, binding: Lifts, *, never: bool) -> Iterator[Finding]:
-    for finding in nofit.findings(nofit.Case(gang, room, binding, never)):
-        yield _complete(gang, room, finding)
+    found = list(nofit.findings(nofit.Case(gang, room, binding, never)))
+    # Only all of them together leave no placement, so the first one, which is the verdict, carries what binds in each.
+    together = tuple(dict.fromkeys(constraint for finding in found for constraint in finding.binding))
+    for finding in found:
+        yield _complete(gang, room, replace(finding, binding=together) if finding is found[0] else finding)
 
 
 def _complete(gang: Gang, room: Room, finding: Finding) -> Finding:

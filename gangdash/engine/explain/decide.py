@@ -24,6 +24,7 @@ from gangdash.engine.explain import (
     policy,
     references,
     refused,
+    slack,
     standing,
     starting,
     topology,
@@ -144,7 +145,7 @@ def _distinct(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def compose(gang: Gang, findings: list[Finding]) -> Explanation:
     """Put the first finding in front and the rest behind it."""
-    first = findings[0]
+    first = _with_margins(gang, findings[0])
     also = [finding for finding in findings[1:] if finding.verdict not in _NO_CAUSE][:MAX_ALSO]
     if not first.stage:
         first = replace(first, stage=stage_of(first.code, first.verdict))
@@ -161,6 +162,19 @@ def compose(gang: Gang, findings: list[Finding]) -> Explanation:
         not_read=unread.unread_kinds(gang),
         not_modelled=_not_modelled(gang),
     )
+
+
+_WEIGHED = frozenset({Verdict.NO_FIT, Verdict.POLICY, Verdict.NODE, Verdict.WILL_START, Verdict.STUCK})
+"""Verdicts that weigh numbers: what holds beside the cause belongs to the answer."""
+
+
+def _with_margins(gang: Gang, first: Finding) -> Finding:
+    """Return the finding with what binds and what holds kept apart, and with the margins of what holds."""
+    held = first.slack
+    if gang.waits and first.verdict in _WEIGHED:
+        held = (*held, *slack.margins(gang, capacity.room_of(gang)))
+    bound, met = slack.split(first.binding, held)
+    return replace(first, binding=tuple(bound), slack=tuple(met))
 
 
 def _certainty(gang: Gang, first: Finding) -> Certainty:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from gangdash.engine.explain.blocked import Blocked
 from gangdash.engine.explain.build import first, named, spoken
 from gangdash.engine.explain.gang import Gang
-from gangdash.engine.explain.holders import holders_on, holding_jobs
+from gangdash.engine.explain.holders import holders_on, holding_jobs, usable_nodes
 from gangdash.engine.explain.lifts import Rule
 from gangdash.engine.explain.queues import Resource, chain, used_by
-from gangdash.engine.explain.room import UNPROTECTED, Room
+from gangdash.engine.explain.room import NOTHING, UNPROTECTED, Room
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.rules.minruntime import MinRuntime
+from gangdash.engine.rules.queue_order import allocatable_share
+from gangdash.engine.rules.reclaim_limit import levels
 from gangdash.engine.session import QueueState
 from gangdash.engine.verdict import Amount, Certainty, Constraint, FactValue, Finding, Holder, ReasonCode, Waiting
 
@@ -94,51 +96,115 @@ def _protected_until(gang: Gang, room: Room) -> float | None:
 
 
 def share(case: Blocked) -> Finding:
-    gang, room = case.gang, case.room
-    need = case.need
-    resource = case.resource
-    queue = _tightest(gang, resource, need.value)
-    share, used = queue.fair_share[resource.index], used_by(queue, resource)
+    """Return that the queue may not take the room from others: by its own share, or because they are within theirs."""
+    gang, room, resource = case.gang, case.room, case.resource
     holders = _evictable_holders(gang, room)
-    over = share >= 0 and used + need.value > share
+    rivals = _rivals(case, holders)
+    own = _over_share(case, rivals)
+    facts: dict[str, FactValue] = {
+        "queue": chain(gang)[0].name,
+        "need": case.need,
+        "holders": _spoken(holders),
+        "count": len(holders),
+    }
+    waiting = Waiting(helps="unknown", on=first(f"PodGroup/{holder.gang}" for holder in holders))
+    if own is None:
+        return replace(_others_within(case, rivals, facts), holders=holders, waiting=waiting)
+    cap, used = own.fair_share[resource.index], used_by(own, resource)
+    unit = case.need.unit
     return Finding(
         ReasonCode.FAIR_SHARE_REACHED,
-        form="" if over else "others_within",
-        facts={
-            "queue": queue.name,
-            "used": Amount(used, need.unit),
-            "share": Amount(share, need.unit),
-            "need": need,
-            "holders": _spoken(holders),
-            "count": len(holders),
-        },
+        facts=facts | {"queue": own.name, "used": Amount(used, unit), "share": Amount(cap, unit)},
         binding=(
             Constraint(
                 resource.share_id,
-                queue.name,
-                used + need.value,
-                share,
-                need.unit,
-                f"fair share of Queue/{queue.name} in this cycle",
+                own.name,
+                used + case.need.value,
+                cap,
+                unit,
+                f"fair share of Queue/{own.name} in this cycle",
             ),
         ),
         holders=holders,
-        waiting=Waiting(helps="unknown", on=first(f"PodGroup/{holder.gang}" for holder in holders)),
+        waiting=waiting,
     )
 
 
-def _tightest(gang: Gang, resource: Resource, need: float) -> QueueState:
-    """Return the gang's own queue if it would pass its share, else the one above that would pass its own by most.
+def _rivals(case: Blocked, holders: tuple[Holder, ...]) -> list[tuple[QueueState, QueueState]]:
+    """Return the pairs that the scheduler compares: on each holder's way up and on ours, the first that part.
 
-    The scheduler asks the own queue before it looks for victims, and the others when it weighs them.
+    What the queues have in common above them does not change by a reclaim between them.
     """
-    queues = chain(gang)
+    session, own = case.room.session, chain(case.gang)[0]
+    names = {job.queue for job in session.jobs.values() if job.full_name in {holder.gang for holder in holders}}
+    queues = [queue for name in sorted(names - {own.name}) if (queue := session.queues.get(name)) is not None]
+    return list(dict.fromkeys(levels(own, queue) for queue in queues))
 
-    def excess(queue: QueueState) -> float:
-        share = queue.fair_share[resource.index]
-        return used_by(queue, resource) + need - share if share >= 0 else float("-inf")
 
-    return queues[0] if excess(queues[0]) > 0 else max(queues, key=excess)
+def _over_share(case: Blocked, rivals: list[tuple[QueueState, QueueState]]) -> QueueState | None:
+    """Return the gang's own queue if it would pass its share, else one above it that is compared and would."""
+    resource, need = case.resource, case.need.value
+    own = chain(case.gang)[0]
+    for queue in dict.fromkeys([own, *(mine for mine, _ in rivals)]):
+        cap = queue.fair_share[resource.index]
+        if 0 <= cap < used_by(queue, resource) + need:
+            return queue
+    return None
+
+
+def _others_within(case: Blocked, rivals: list[tuple[QueueState, QueueState]], facts: dict[str, FactValue]) -> Finding:
+    """Return that the holders' queues hold no more above their share than the step lacks."""
+    resource, unit = case.resource, case.need.unit
+    lacks = max(case.need.value - _free_of(case), 0.0) or case.need.value
+    kept = {theirs.name: allocatable_share(theirs)[resource.index] for _, theirs in rivals}
+    ranked = sorted((theirs for _, theirs in rivals), key=lambda queue: (-used_by(queue, resource), queue.name))
+    spare = sum(max(used_by(queue, resource) - kept[queue.name], 0.0) for queue in ranked if kept[queue.name] >= 0)
+    top = ranked[0] if ranked else None
+    binding = [
+        Constraint(
+            resource.share_id,
+            queue.name,
+            kept[queue.name] + lacks,
+            used_by(queue, resource),
+            unit,
+            f"Queue/{queue.name} keeps its share of {kept[queue.name]:g} when others reclaim",
+        )
+        for queue in ranked
+        if kept[queue.name] >= 0 and used_by(queue, resource) < kept[queue.name] + lacks
+    ]
+    form = "others_within" if top is not None and not spare and kept[top.name] >= 0 else "surplus"
+    if spare >= lacks or not binding:
+        form = "order"
+        binding = []
+    told: dict[str, FactValue] = {
+        "other": top.name if top is not None else "",
+        "held": Amount(used_by(top, resource) if top is not None else 0.0, unit),
+        "share": Amount(kept[top.name] if top is not None else 0.0, unit),
+        "spare": Amount(spare, unit),
+        "lacks": Amount(lacks, unit),
+    }
+    scope = ", ".join(queue.name for queue in ranked[:3]) or chain(case.gang)[0].name
+    unequal = named(resource.share_id, scope, "a larger part of its share than ours", "a smaller one", "fair shares")
+    return Finding(
+        ReasonCode.FAIR_SHARE_REACHED,
+        form=form,
+        facts=facts | told,
+        binding=tuple(binding) or (unequal,),
+        slack=_own_share(case),
+    )
+
+
+def _free_of(case: Blocked) -> float:
+    """Return how much of what the step lacks is free on nodes that it may use."""
+    slot = case.room.session.layout.index["gpu" if case.need.unit is Unit.GPU else "cpu"]
+    return sum(max(case.room.supply(node, NOTHING)[slot], 0.0) for node in usable_nodes(case.room))
+
+
+def _own_share(case: Blocked) -> tuple[Constraint, ...]:
+    own, resource = chain(case.gang)[0], case.resource
+    cap, total = own.fair_share[resource.index], used_by(own, resource) + case.need.value
+    source = f"fair share of Queue/{own.name} in this cycle"
+    return (Constraint(resource.share_id, own.name, total, cap, case.need.unit, source),) if cap >= total else ()
 
 
 def protected(case: Blocked) -> Finding | None:

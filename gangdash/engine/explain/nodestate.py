@@ -97,7 +97,7 @@ def _constraint(reason: NodeReason, node: NodeState) -> Constraint:
         return named(ConstraintId.NODE_STATE_TAINT, node.name, "no such taint", taints, f"{source} spec.taints")
     if reason is NodeReason.TERMINATING:
         held = sum(p.charge[GPU] for p in node.placed.values() if p.status is Status.STUCK_IN_RELEASING)
-        return Constraint(ConstraintId.NODE_RELEASE, node.name, 0, held, Unit.GPU, f"{source} terminating pods")
+        return Constraint(ConstraintId.NODE_RELEASE, node.name, held, 0, Unit.GPU, f"{source} terminating pods")
     id_ = ConstraintId.NODE_DEVICES if reason is NodeReason.DEVICES_UNHEALTHY else ConstraintId.NODE_DEVICE_PLUGIN
     return Constraint(id_, node.name, known_gpus(node.node), offered_gpus(node.node), Unit.GPU, f"{source} allocatable")
 

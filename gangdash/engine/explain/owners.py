@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gangdash.engine.chain.index import last_seen
@@ -24,10 +24,7 @@ _SUSPEND_FIELDS = {
 _FAILED_CREATE = frozenset({"FailedCreate", "PodCreateFailed", "FailedCreatePod", "FailedToCreateHeadPod"})
 _WEBHOOK = re.compile(r'(?:failed calling webhook|admission webhook) "([^"]+)"')
 _DENIED = re.compile(r"denied the request: ?(.*)", re.DOTALL)
-_QUOTA = re.compile(
-    r"exceeded quota: (?P<name>[^,\s]+)(?:, requested: (?P<requested>[^,]+))?(?:, used: (?P<used>[^,]+))?"
-    r"(?:, limited: (?P<limited>[^,]+))?"
-)
+_QUOTA = re.compile(r"exceeded quota: (?P<name>[^,\s]+)(?:, requested: (?P<requested>.+?)(?=, used:|$))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +35,8 @@ class Refusal:
     name: str
     text: str
     event: Event
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """What the refused pod asked of a quota, by resource."""
 
 
 def number(facts: Mapping[str, Any], path: str) -> int | None:
@@ -99,7 +98,8 @@ def _refusal(event: Event) -> Refusal | None:
     text = event.message
     quota = _QUOTA.search(text)
     if quota:
-        return Refusal("quota", quota["name"], text, event)
+        asked = dict(pair.split("=", 1) for pair in (quota["requested"] or "").split(",") if "=" in pair)
+        return Refusal("quota", quota["name"], text, event, asked)
     webhook = _WEBHOOK.search(text)
     if webhook is None:
         return None

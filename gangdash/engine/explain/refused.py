@@ -40,7 +40,7 @@ def refused(gang: Gang) -> Iterator[Finding]:
         facts=facts,
         binding=(
             Constraint(
-                ConstraintId.NODE_ADMISSION, node, 0, len(here), Unit.PODS, f"Pod/{here[-1].key} {here[-1].reason}"
+                ConstraintId.NODE_ADMISSION, node, len(here), 0, Unit.PODS, f"Pod/{here[-1].key} {here[-1].reason}"
             ),
             Constraint(
                 ConstraintId.GANG_MIN_MEMBER,

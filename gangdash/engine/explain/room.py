@@ -59,6 +59,15 @@ class Lift(NamedTuple):
     what: str = ""
 
 
+class PartDomains(NamedTuple):
+    """A subgroup with a constraint of its own: its classes and the domains that it may choose from."""
+
+    name: str
+    classes: list[int]
+    domains: list[Domain]
+    level: str
+
+
 _REASON_LIFTS = {reason: Lift("reason", reason.value) for reason in NodeReason}
 DOMAIN = Lift("domain")
 EVICTABLE = Lift("evictable")
@@ -222,13 +231,17 @@ class Room:
             return together
         return self._with_homes(nodes, lifts, 0, {}, [_HOME_CHOICES])
 
+    def holds(self, nodes: Sequence[int], lifts: Lifts, classes: Sequence[int]) -> bool | None:
+        """Whether these classes fit on the nodes, the domains that subgroups ask for aside."""
+        return self._place(nodes, lifts, {}, classes)
+
     def _with_homes(
         self, nodes: Sequence[int], lifts: Lifts, part: int, homes: dict[int, frozenset[int]], budget: list[int]
     ) -> bool | None:
         """Choose a domain for each subgroup in turn; ``budget`` counts the choices that may still be tried."""
         if part == len(self._constrained_parts):
             return self._place(nodes, lifts, homes)
-        classes, domains, _ = self._constrained_parts[part]
+        classes, domains = self._constrained_parts[part].classes, self._constrained_parts[part].domains
         unsure = False
         for domain in domains:
             if budget[0] <= 0:
@@ -315,9 +328,13 @@ class Room:
 
     def fit_count(self, nodes: Sequence[int], lifts: Lifts = NOTHING) -> int:
         """Return how many pods of the step find a place on these nodes, placed class by class, largest first."""
+        return self.fit_count_of(range(len(self.classes)), nodes, lifts)
+
+    def fit_count_of(self, classes: Sequence[int], nodes: Sequence[int], lifts: Lifts) -> int:
+        """Return the same for these classes alone."""
         free = {n: tuple(self.supply(self.nodes[n], lifts)) for n in nodes}
         placed = 0
-        for index in sorted(range(len(self.classes)), key=lambda i: self.classes[i].task.request[GPU], reverse=True):
+        for index in sorted(classes, key=lambda i: self.classes[i].task.request[GPU], reverse=True):
             placed += self._fill(index, free, lifts)
         return placed
 
@@ -372,7 +389,7 @@ class Room:
         return bool(self._constraint and nodes_in_use(self.job.root, self.tasks))
 
     @cached_property
-    def _constrained_parts(self) -> list[tuple[list[int], list[Domain], str]]:
+    def _constrained_parts(self) -> list[PartDomains]:
         found = []
         for group in groups_below(self.job.root):
             resolved = required(self.session.snapshot.topologies, group.constraint)
@@ -382,13 +399,13 @@ class Room:
             classes = [i for i, item in enumerate(self.classes) if item.task.sub_group in names]
             if classes:
                 domains = domains_of(self.nodes, *resolved, nodes_in_use(group, self.tasks))
-                found.append((classes, domains, resolved[0].required_level))
+                found.append(PartDomains(group.name, classes, domains, resolved[0].required_level))
         return found
 
     @property
     def _inner_levels(self) -> list[str]:
-        return [level for _, _, level in self._constrained_parts]
+        return [part.level for part in self._constrained_parts]
 
-    def part_domains(self) -> list[tuple[list[int], list[Domain], str]]:
-        """Return the subgroups with constraints of their own: classes, domains, level."""
+    def part_domains(self) -> list[PartDomains]:
+        """Return the subgroups with constraints of their own."""
         return self._constrained_parts

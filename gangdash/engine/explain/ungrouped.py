@@ -282,16 +282,8 @@ def _mutual(workload: Workload, rivals: list[Workload]) -> Finding:
             "nodes": len(nodes),
             "all_nodes": len(workload.context.snapshot.nodes),
         },
-        binding=(
-            named(ConstraintId.GANG_ENFORCED, workload.ref, "one gang", "no PodGroup", "annotations of its pods"),
-            Constraint(
-                ConstraintId.GANG_MIN_MEMBER,
-                workload.name,
-                len(workload.pods),
-                len(workload.placed),
-                Unit.PODS,
-                workload.ref,
-            ),
+        binding=_unbound_parts(workload),
+        slack=(
             Constraint(
                 ConstraintId.CLUSTER_NODES,
                 f"{len(rivals)} {workload.kind}s",
@@ -315,6 +307,15 @@ def _mutual(workload: Workload, rivals: list[Workload]) -> Finding:
     )
 
 
+def _unbound_parts(workload: Workload) -> tuple[Constraint, ...]:
+    """Return what nothing enforces for the workload: that it is one gang, and that all its pods run."""
+    total, placed = len(workload.pods), len(workload.placed)
+    return (
+        named(ConstraintId.GANG_ENFORCED, workload.ref, "one gang", "no PodGroup", "annotations of its pods"),
+        Constraint(ConstraintId.GANG_MIN_MEMBER, workload.name, total, placed, Unit.PODS, workload.ref),
+    )
+
+
 def _alone(workload: Workload) -> Finding:
     schedulers = sorted({pod.scheduler_name for pod in workload.pods})
     return Finding(
@@ -328,17 +329,7 @@ def _alone(workload: Workload) -> Finding:
             "scheduler": schedulers[0] if schedulers else "the scheduler",
             "size": _group_size(workload),
         },
-        binding=(
-            named(ConstraintId.GANG_ENFORCED, workload.ref, "one gang", "no PodGroup", "annotations of its pods"),
-            Constraint(
-                ConstraintId.GANG_MIN_MEMBER,
-                workload.name,
-                len(workload.pods),
-                len(workload.placed),
-                Unit.PODS,
-                workload.ref,
-            ),
-        ),
+        binding=_unbound_parts(workload),
         waiting=Waiting(helps="unknown", on=first(f"Pod/{pod.key}" for pod in workload.waiting)),
     )
 

@@ -83,8 +83,8 @@ def _not_kept(gang: Gang, level: str, found: list[str], owner: ObservedObject | 
             Constraint(
                 ConstraintId.DOMAIN_PINNED,
                 level,
-                1,
                 len(found),
+                1,
                 Unit.COUNT,
                 owner.ref if owner is not None else f"PodGroup/{gang.podgroup.key}",
             ),

@@ -26,7 +26,7 @@ def findings(case: Case) -> Iterator[Finding]:
     amounts = [lift.what for lift in sorted(case.binding) if lift.kind in {"busy", "size"}]
     if DOMAIN in case.binding:
         yield no_domain(case)
-    elif amounts and case.never:
+    if amounts and case.never:
         yield too_small(case.room, amounts)
     elif amounts:
         yield from in_use(case, amounts)

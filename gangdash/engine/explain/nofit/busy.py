@@ -40,49 +40,57 @@ def _gpus_busy(case: Case) -> Finding:
     if item.task.kind in {RequestKind.FRACTION, RequestKind.GPU_MEMORY, RequestKind.MIG}:
         return no_device(case)
     usable = [node for node in usable_nodes(room) if node.allocatable[GPU] > 0]
+    # GPUs beside which a pod has no CPU or memory left are free for nobody of this gang.
+    able = [node for node in usable if has_the_rest(room, item.task, node, GPU, NOTHING)] or usable
     need = total_need(room)
-    free = sum(free_gpus(room, node) for node in usable)
-    ranked = sorted(usable, key=lambda node: (-free_gpus(room, node), node.name))
+    free = sum(free_gpus(room, node) for node in able)
+    ranked = sorted(able, key=lambda node: (-free_gpus(room, node), node.name))
     best = tuple(f"{_number(free_gpus(room, node))} on {node.name}" for node in ranked if free_gpus(room, node) > 0)
     fit = room.fit_count([node.index for node in usable])
     each = Amount(item.task.request[GPU], Unit.GPU)
+    most = free_gpus(room, ranked[0]) if ranked else 0.0
     holders = holders_on(gang, room)
     facts: Facts = {
         "need": Amount(need, Unit.GPU),
         "free": Amount(free, Unit.GPU),
-        "total": Amount(sum(node.allocatable[GPU] for node in usable), Unit.GPU),
-        "nodes": len(usable),
+        "total": Amount(sum(node.allocatable[GPU] for node in able), Unit.GPU),
+        "nodes": len(able),
         "pods": len(room.tasks),
         "fit": fit,
         "each": each,
         "best": best,
         "node": ranked[0].name if ranked else "none",
-        "have": Amount(free_gpus(room, ranked[0]) if ranked else 0.0, Unit.GPU),
+        "have": Amount(most, Unit.GPU),
         "holders": tuple(dict.fromkeys(spoken(holder.gang.rsplit("/", 1)[-1]) for holder in holders)),
     }
+    cluster = Constraint(ConstraintId.CLUSTER_GPU, "nodes it may use", need, free, Unit.GPU, "free GPUs")
+    node = Constraint(
+        ConstraintId.NODE_GPU,
+        ranked[0].name if ranked else "no node",
+        each.value,
+        most,
+        Unit.GPU,
+        "free on the best node",
+    )
+    pods = Constraint(
+        ConstraintId.CLUSTER_NODES, "pods that fit", len(room.tasks), fit, Unit.PODS, "free GPUs node by node"
+    )
     scattered = free >= need
-    binding = [
-        Constraint(
-            ConstraintId.NODE_GPU,
-            ranked[0].name if ranked else "no node",
-            each.value,
-            free_gpus(room, ranked[0]) if ranked else 0.0,
-            Unit.GPU,
-            "free GPUs of the best node",
-        )
-    ]
-    if len(room.tasks) > 1 or not scattered:
-        binding.append(Constraint(ConstraintId.CLUSTER_GPU, "nodes it may use", need, free, Unit.GPU, "free GPUs"))
-        binding.append(
-            Constraint(ConstraintId.CLUSTER_NODES, "pods that fit", len(room.tasks), fit, Unit.PODS, "exact search")
-        )
+    alone = scattered and most < each.value
     return Finding(
         ReasonCode.FRAGMENTED if scattered else ReasonCode.GPUS_BUSY,
-        form="none_fits" if scattered and not fit else "",
+        form=_busy_form(scattered=scattered, alone=alone, beside=len(able) < len(usable), held=bool(holders)),
         facts=facts,
-        binding=tuple(binding),
+        binding=(cluster,) if not scattered else (node,) if alone else (pods,),
+        slack=() if not scattered else (cluster,) if alone else (cluster, node),
         holders=holders,
     )
+
+
+def _busy_form(*, scattered: bool, alone: bool, beside: bool, held: bool) -> str:
+    if scattered:
+        return "none_fits" if alone else ""
+    return "beside" if beside else "" if held else "unheld"
 
 
 def _number(value: float) -> str:
@@ -143,6 +151,18 @@ def _short(case: Case, name: str) -> Finding:
     need = item.task.request[slot]
     told, there = amount(room, slot, need), amount(room, slot, have)
     alone = [n for n in room.nodes if n.allocatable[slot] > 0] if name not in UNITS else []
+    fit = room.fit_count(range(len(room.nodes)))
+    per_node = Constraint(
+        NODE_IDS.get(name, ConstraintId.NODE_RESOURCE),
+        f"{best.name if best is not None else 'no node'} {name}",
+        told.value,
+        there.value,
+        told.unit,
+        f"pod {item.task.name}, free on the best node",
+    )
+    pods = Constraint(
+        ConstraintId.CLUSTER_NODES, "pods that fit", len(room.tasks), fit, Unit.PODS, f"free {name} node by node"
+    )
     facts: Facts = {
         "pod": item.task.name,
         "need": told,
@@ -150,7 +170,7 @@ def _short(case: Case, name: str) -> Finding:
         "have": there,
         "short": Amount(told.value - there.value, told.unit, told.name),
         "pods": len(room.tasks),
-        "fit": room.fit_count(range(len(room.nodes))),
+        "fit": fit,
         "each": told,
         "offers": len(alone),
     }
@@ -158,16 +178,8 @@ def _short(case: Case, name: str) -> Finding:
         ReasonCode.RESOURCE_SHORT,
         form="pods" if have >= need else "beside" if len(others) < len(usable) else "",
         facts=facts | _beside(room, item.task, best),
-        binding=(
-            Constraint(
-                NODE_IDS.get(name, ConstraintId.NODE_RESOURCE),
-                f"{best.name if best is not None else 'no node'} {name}",
-                told.value,
-                there.value,
-                told.unit,
-                f"pod {item.task.name}, free on the best node",
-            ),
-        ),
+        binding=(pods,) if have >= need else (per_node,),
+        slack=(per_node,) if have >= need else (),
         holders=holders_on(gang, room, slot=slot, nodes=[best] if best is not None else []),
     )
 

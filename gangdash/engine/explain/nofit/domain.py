@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from gangdash.engine.explain.build import named
 from gangdash.engine.explain.domains import Domain
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.holders import holders_on
@@ -14,65 +17,106 @@ from gangdash.engine.verdict import Amount, Constraint, Finding, ReasonCode, Wai
 _LEVEL_WORDS = {"kubernetes.io/hostname": "node", "nvidia.com/gpu.clique": "NVLink domain"}
 
 
+class Concern(NamedTuple):
+    """Who looks for a domain in vain: the whole step, or one subgroup with a constraint of its own."""
+
+    domains: list[Domain]
+    classes: list[int]
+    level: str
+    part: str = ""
+
+
 def no_domain(case: Case) -> Finding:
     """Return that no domain holds the step, with the numbers of the best one."""
     gang, room, never = case.gang, case.room, case.never
-    domains, classes = _concerned(room)
     lifts = empty_lifts(room) if never else NOTHING
-    counts = {domain: room.fit_count(domain.nodes, lifts) for domain in domains}
+    concern = _concern(room, lifts)
+    domains = concern.domains
+    wanted = [task for index in concern.classes for task in room.classes[index].tasks]
+    counts = {domain: room.fit_count_of(concern.classes, domain.nodes, lifts) for domain in domains}
     best = max(domains, key=lambda d: (counts[d], _gpus(room, d, lifts), d.path), default=None)
-    uses_gpu = any(item.task.request[GPU] for item in room.classes)
-    wanted = [task for index in classes for task in room.classes[index].tasks]
     need = sum(task.request[GPU] for task in wanted)
     have = _gpus(room, best, lifts) if best is not None else 0.0
-    by_gpu = uses_gpu and have < need
-    could = sum(1 for domain in domains if room.fits_on(domain.nodes, empty_lifts(room)))
+    fit = counts[best] if best is not None else 0
     facts: Facts = {
         "need": Amount(need, Unit.GPU),
         "have": Amount(have, Unit.GPU),
         "pods": len(wanted),
-        "fit": min(counts[best], len(wanted)) if best is not None else 0,
-        "each": need_per_pod(wanted[0]),
-        "level": level_word(room),
+        "fit": fit,
+        "each": need_per_pod(max(wanted, key=lambda task: (task.request[GPU], task.request[0]))),
+        "level": level_word(concern.level),
         "domain": best.name if best is not None else "none",
         "domains": len(domains),
-        "could": could,
+        "could": sum(1 for domain in domains if _could_hold(room, concern, domain)),
+        "part": concern.part,
+        "parts": tuple(sorted({room.classes[index].task.sub_group for index in concern.classes})),
+        "claim": _compute_domain(gang, room) if never else "",
     }
-    binding = [_domain_constraint(room, best, need, have)] if by_gpu else []
-    binding.append(_domain_pods(room, best, len(wanted), counts[best] if best is not None else 0))
-    claim = _compute_domain(gang, room)
-    form = "none" if best is None else "pinned" if room.is_pinned and not never else "" if by_gpu else "pods"
-    if never and claim:
-        form, facts["claim"] = "claim", claim
+    scope, source = best.name if best is not None else "no domain", _topology_source(room, concern.level)
+    in_gpus = Constraint(ConstraintId.DOMAIN_GPU, scope, need, have, Unit.GPU, source)
+    in_pods = Constraint(ConstraintId.DOMAIN_PODS, scope, len(wanted), fit, Unit.PODS, source)
+    # What fits by numbers can still find no domains for all its subgroups at once.
+    binding = in_gpus if have < need else in_pods if fit < len(wanted) else _together(scope, facts, source)
     return Finding(
         ReasonCode.DOMAIN_TOO_SMALL if never else ReasonCode.DOMAIN_BUSY,
-        form=form,
+        form=_form(case, concern, facts, binding),
         facts=facts,
-        binding=tuple(binding),
+        binding=(binding,),
+        slack=tuple(entry for entry in (in_gpus, in_pods) if need and entry is not binding and _holds(entry)),
         waiting=NO_WAIT if never else Waiting(),
         holders=() if never or best is None else holders_on(gang, room),
     )
 
 
-def _concerned(room: Room) -> tuple[list[Domain], list[int]]:
-    """Return the domains to choose from and the classes that must share one."""
+def _form(case: Case, concern: Concern, facts: Facts, binding: Constraint) -> str:
+    if not concern.domains:
+        return "none" if facts["need"] != Amount(0.0, Unit.GPU) else "none_cpu"
+    if binding.id is ConstraintId.DOMAIN_NODES:
+        return "together"
+    if facts["claim"]:
+        return "claim"
+    if case.room.is_pinned and not concern.part:
+        return "pinned"
+    form = "" if binding.id is ConstraintId.DOMAIN_GPU else "pods"
+    return ("part_pods" if form else "part") if concern.part else form
+
+
+def _holds(entry: Constraint) -> bool:
+    return not isinstance(entry.need, str) and not isinstance(entry.have, str | None) and entry.need <= entry.have
+
+
+def _together(scope: str, facts: Facts, source: str) -> Constraint:
+    parts = facts["parts"]
+    told = ", ".join(parts[:3]) if isinstance(parts, tuple) and any(parts) else "its pods"
+    return named(ConstraintId.DOMAIN_NODES, scope, f"a domain for each of {told}", "not for all at once", source)
+
+
+def _concern(room: Room, lifts: Lifts) -> Concern:
+    """Return who finds no domain: the whole step first, then the first subgroup that finds none, alone or not."""
+    everyone = list(range(len(room.classes)))
+    if room.domains is not None and not any(room.holds(domain.nodes, lifts, everyone) for domain in room.domains):
+        return Concern(room.domains, everyone, room.level)
+    parts = room.part_domains()
+    for part in parts:
+        if not any(room.holds(domain.nodes, lifts, part.classes) for domain in part.domains):
+            return Concern(part.domains, part.classes, part.level, part.name)
     if room.domains is not None:
-        return room.domains, list(range(len(room.classes)))
-    for classes, domains, _ in room.part_domains():
-        if not any(_part_fits(room, classes, domain) for domain in domains):
-            return domains, classes
-    classes, domains, _ = room.part_domains()[0]
-    return domains, classes
+        return Concern(room.domains, everyone, room.level)
+    classes = sorted({index for part in parts for index in part.classes})
+    return Concern(parts[0].domains, classes, parts[0].level)
 
 
-def _part_fits(room: Room, classes: list[int], domain: Domain) -> bool:
-    wanted = sum(len(room.classes[index].tasks) for index in classes)
-    return room.fit_count(domain.nodes) >= wanted
+def _could_hold(room: Room, concern: Concern, domain: Domain) -> bool:
+    """Whether the domain would hold them if it were empty and repaired."""
+    empty = empty_lifts(room)
+    if concern.part or room.domains is None:
+        return bool(room.holds(domain.nodes, empty, concern.classes))
+    return bool(room.fits_on(domain.nodes, empty))
 
 
-def level_word(room: Room) -> str:
+def level_word(level: str) -> str:
     """Return the level as people say it: the last part of the node label."""
-    return _LEVEL_WORDS.get(room.level) or room.level.rsplit("/", 1)[-1] or room.level
+    return _LEVEL_WORDS.get(level) or level.rsplit("/", 1)[-1] or level
 
 
 def _gpus(room: Room, domain: Domain, lifts: Lifts) -> float:
@@ -82,20 +126,10 @@ def _gpus(room: Room, domain: Domain, lifts: Lifts) -> float:
     )
 
 
-def _domain_constraint(room: Room, domain: Domain | None, need: float, have: float) -> Constraint:
-    scope = domain.name if domain is not None else "no domain"
-    return Constraint(ConstraintId.DOMAIN_GPU, scope, need, have, Unit.GPU, _topology_source(room))
-
-
-def _domain_pods(room: Room, domain: Domain | None, need: int, have: int) -> Constraint:
-    scope = domain.name if domain is not None else "no domain"
-    return Constraint(ConstraintId.DOMAIN_PODS, scope, need, have, Unit.PODS, _topology_source(room))
-
-
-def _topology_source(room: Room) -> str:
+def _topology_source(room: Room, level: str) -> str:
     constraint = room.job.root.constraint
     name = constraint.topology if constraint is not None else ""
-    return f"Topology/{name} level {room.level}" if name else f"level {room.level}"
+    return f"Topology/{name} level {level}" if name else f"level {level}"
 
 
 def _compute_domain(gang: Gang, room: Room) -> str:

@@ -81,30 +81,31 @@ def _cluster_too_small(room: Room, slot: int, usable: list[NodeState], empty: Li
     each = need_per_pod(largest(room).task)
     need = total_need(room, slot)
     have = sum(room.supply(node, empty)[slot] for node in usable)
-    told = amount(room, slot, need)
+    told, there = amount(room, slot, need), amount(room, slot, have)
+    in_sum = Constraint(
+        CLUSTER_IDS.get(room.slot_name(slot), ConstraintId.CLUSTER_RESOURCE),
+        "nodes it may use",
+        told.value,
+        there.value,
+        told.unit,
+        f"allocatable of {len(usable)} nodes",
+    )
+    in_pods = Constraint(
+        ConstraintId.CLUSTER_NODES, "pods that fit, empty", len(room.tasks), fit, Unit.PODS, "exact search"
+    )
+    form = "" if len(room.classes) == 1 else "sum" if have < need else "mixed"
     return Finding(
         ReasonCode.CLUSTER_TOO_SMALL,
-        form="" if len(room.classes) == 1 else "sum",
+        form=form,
         facts={
             "pods": len(room.tasks),
             "each": each,
             "nodes": len(usable),
             "fit": fit,
             "need": told,
-            "have": amount(room, slot, have),
+            "have": there,
         },
-        binding=(
-            Constraint(
-                CLUSTER_IDS.get(room.slot_name(slot), ConstraintId.CLUSTER_RESOURCE),
-                "nodes it may use",
-                told.value,
-                amount(room, slot, have).value,
-                told.unit,
-                f"allocatable of {len(usable)} nodes",
-            ),
-            Constraint(
-                ConstraintId.CLUSTER_NODES, "pods that fit, empty", len(room.tasks), fit, Unit.PODS, "exact search"
-            ),
-        ),
+        binding=(in_sum if form == "sum" else in_pods,),
+        slack=(in_sum,) if have >= need else (),
         waiting=NO_WAIT,
     )
