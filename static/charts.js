@@ -69,7 +69,14 @@
     figure.data.forEach(colourTrace);
     colourLayout(figure.layout);
     window.Plotly.react(place, figure.data, figure.layout, CONFIG);
+    if (place.dataset.pin && !place.dataset.drawn) place.on("plotly_click", (event) => pin(place, event.points[0]));
     place.dataset.drawn = "true";
+  }
+
+  /* Leads to the page as of the moment that was clicked; the table or list below a chart has the same as links. */
+  function pin(place, point) {
+    const moment = point?.customdata?.[3] || `${String(point?.x).replace(" ", "T")}Z`;
+    if (!Number.isNaN(Date.parse(moment))) location.assign(place.dataset.pin + encodeURIComponent(moment));
   }
 
   function drawAll(from = document) {

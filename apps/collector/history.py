@@ -25,8 +25,10 @@ from gangdash.engine.model.cluster import ClusterSnapshot
 BATCH = 500
 SAMPLE_EVERY = timedelta(minutes=5)
 GONE = "gone"
+EVICTIONS_KEPT = 8
+"""Times of evictions that an attempt keeps: more than make a loop."""
 STEPS = ("requested_at", "created_at", "decided_at", "bound_at", "ready_at")
-_WRITTEN = (*STEPS, "gated_at", "gates_removed_at", "evicted_at", "evictions", "is_bound", "ended_at")
+_WRITTEN = (*STEPS, "gated_at", "gates_removed_at", "evicted_at", "evictions", "eviction_times", "is_bound", "ended_at")
 _PARTS = (*KAI_PARTS, GROVE_OPERATOR, DYNAMO_OPERATOR, NVCA, NVCA_OPERATOR)
 
 State = tuple[str, str]
@@ -131,6 +133,7 @@ def attempt_advance(attempt: Attempt, step: Progress, now: datetime) -> bool:
         attempt.gates_removed_at = attempt.gates_removed_at or now
     if attempt.is_bound and step.has_lost:
         attempt.evicted_at, attempt.evictions = now, attempt.evictions + 1
+        attempt.eviction_times = [*attempt.eviction_times, now.timestamp()][-EVICTIONS_KEPT:]
     attempt.is_bound = not step.has_lost and attempt.bound_at is not None
     return before != [getattr(attempt, name) for name in _WRITTEN]
 

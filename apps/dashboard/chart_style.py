@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -169,3 +170,12 @@ def _y_axis(palette: Palette) -> dict[str, Any]:
         "fixedrange": True,
         "separatethousands": True,
     }
+
+
+def add_pin(figure: go.Figure, at: datetime, theme: Theme) -> None:
+    """Mark the moment that a page is pinned to."""
+    line = {"color": PALETTES[theme].ink_3, "width": 1.5, "dash": "2px,2px"}
+    figure.add_shape(type="line", x0=at, x1=at, y0=0, y1=1, yref="paper", line=line, name="mark")
+    figure.add_annotation(
+        x=at, y=1, yref="paper", yanchor="bottom", xanchor="center", text="pinned", showarrow=False, name="mark"
+    )

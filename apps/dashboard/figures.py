@@ -20,6 +20,7 @@ from apps.dashboard.chart_style import (
     PALETTES,
     PATTERNS,
     Theme,
+    add_pin,
     chart_template,
     faded,
     family_of,
@@ -68,8 +69,10 @@ def waiting_top(series: WaitingSeries, cluster_gpus: float) -> float:
     return max(peak, 1) * 1.08
 
 
-def waiting_figure(series: WaitingSeries, *, cluster_gpus: float = 0.0, theme: Theme = "light") -> go.Figure:
-    """Draw waiting GPUs over time, one band per verdict, the total last in the hover."""
+def waiting_figure(
+    series: WaitingSeries, *, cluster_gpus: float = 0.0, pinned: datetime | None = None, theme: Theme = "light"
+) -> go.Figure:
+    """Draw waiting GPUs over time, one band per verdict, the total last in the hover; ``pinned`` is marked."""
     figure = go.Figure()
     for verdict in drawn_verdicts(series):
         figure.add_trace(_band(series, verdict, theme))
@@ -96,6 +99,8 @@ def waiting_figure(series: WaitingSeries, *, cluster_gpus: float = 0.0, theme: T
     _add_gaps(figure, series, theme)
     if 0 < cluster_gpus <= top:
         _add_line(figure, cluster_gpus, f"cluster size, {numbers.number(cluster_gpus)}", theme)
+    if pinned is not None:
+        add_pin(figure, pinned, theme)
     return figure
 
 

@@ -19,6 +19,7 @@ from apps.dashboard.chart_style import (
     PATTERNS,
     Palette,
     Theme,
+    add_pin,
     chart_template,
     faded,
     family_of,
@@ -129,8 +130,13 @@ def domains_drawn(rows: Sequence[DomainRow]) -> list[DomainRow]:
     return kept + [row for row in ordered[DOMAINS_DRAWN:] if row.is_subject][:1]
 
 
-def reason_figure(rows: Sequence[ReasonRow], *, now: datetime, theme: Theme = "light") -> go.Figure:
-    """Draw the reasons of one gang over time, a lane per verdict, so that colour is not needed to tell them apart."""
+def reason_figure(
+    rows: Sequence[ReasonRow], *, now: datetime, pinned: datetime | None = None, theme: Theme = "light"
+) -> go.Figure:
+    """Draw the reasons of one gang over time, a lane per verdict, so that colour is not needed to tell them apart.
+
+    ``pinned`` is marked where it lies within what is drawn.
+    """
     lanes = [verdict for verdict in VERDICTS if any(row.verdict == verdict for row in rows)]
     figure = go.Figure()
     for verdict in lanes:
@@ -149,6 +155,8 @@ def reason_figure(rows: Sequence[ReasonRow], *, now: datetime, theme: Theme = "l
             "showgrid": False,
         },
     )
+    if pinned is not None and any(row.opened <= pinned for row in rows):
+        add_pin(figure, min(pinned, now), theme)
     return figure
 
 
@@ -168,7 +176,7 @@ def _lane(rows: Sequence[ReasonRow], verdict: str, now: datetime, theme: Theme) 
             "pattern": {"fgcolor": colour, "fillmode": "overlay", **PATTERNS[verdict]} if verdict in PATTERNS else None,
         },
         customdata=[
-            [row.code, numbers.full_clock(row.opened), numbers.span(span)]
+            [row.code, numbers.full_clock(row.opened), numbers.span(span), numbers.iso(row.opened)]
             for row, span in zip(rows, spans, strict=True)
         ],
         hovertemplate="%{customdata[0]}<br>from %{customdata[1]}<br>for %{customdata[2]}<extra></extra>",

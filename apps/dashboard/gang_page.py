@@ -228,6 +228,15 @@ def reason_rows(timeline: Iterable[ReasonTimeline]) -> list[ReasonRow]:
     return [ReasonRow(row.verdict, row.code, row.sentence, row.opened_at, row.closed_at) for row in timeline]
 
 
+def held_at(timeline: Iterable[ReasonTimeline], at: datetime | None) -> ReasonTimeline | None:
+    """Return the reason that held at a pinned moment; None where the page is not pinned, or none held."""
+    if at is None:
+        return None
+    return next(
+        (row for row in timeline if row.opened_at <= at and (row.closed_at is None or row.closed_at > at)), None
+    )
+
+
 def command(gang: Gang, file_name: str) -> str:
     """Return the command that gives the same answer from the downloaded snapshot."""
     return f"python3 manage.py diagnose {quote(file_name)} --gang {quote(f'{gang.namespace}/{gang.name}')}"

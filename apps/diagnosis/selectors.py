@@ -51,10 +51,22 @@ def explanation_get(*, gang: Gang) -> ExplanationRecord | None:
 
 
 def explanation_at(*, gang: Gang, moment: datetime) -> ExplanationRecord | None:
-    """Return what was said of a gang at a moment in the past, as far as it is still kept."""
-    kept = ExplanationRecord.objects.filter(gang=gang, snapshot__as_of__lte=moment)
+    """Return the document that opened the reason which held at a moment; None where none held or it is not kept.
+
+    Always that one, however long the reason lasted: a pinned moment says the same whenever it is asked for.
+    """
+    held = timeline_at(gang=gang, moment=moment)
+    if held is None:
+        return None
+    kept = ExplanationRecord.objects.filter(gang=gang, snapshot__as_of__range=(held.opened_at, moment))
     kept = kept.select_related("snapshot__reading", "snapshot__cluster", "gang__cluster")
-    return kept.order_by("-snapshot__as_of", "-pk").first()
+    return kept.order_by("snapshot__as_of", "-pk").first()
+
+
+def timeline_at(*, gang: Gang, moment: datetime) -> ReasonTimeline | None:
+    """Return the reason that held at a moment, None where none did or that time is not kept."""
+    rows = ReasonTimeline.objects.filter(Q(closed_at=None) | Q(closed_at__gt=moment), gang=gang, opened_at__lte=moment)
+    return rows.order_by("-opened_at", "-pk").first()
 
 
 def document_text(*, record: ExplanationRecord, scope: Scope) -> str:
@@ -82,13 +94,26 @@ def gang_then(gang: Gang, *, at: datetime) -> Gang:
     then: Any = gang
     for name in ("verdict", "code", "who", "state", "sentence"):
         setattr(gang, name, getattr(then, f"then_{name}"))
-    for name in ("pods_total", "pods_placed", "pods_waiting"):
+    for name in ("pods_total", "pods_placed", "pods_waiting", "gpus"):
         setattr(gang, name, None)
+    gang.shape = ""
     gang.gpus_waiting = then.then_gpus
     gang.certainty = gang.subject = gang.stage = ""
     gang.waiting_since = gang.waiting_since if gang.waiting_since and gang.waiting_since <= at else None
     gang.gone_at = gang.gone_at if gang.gone_at and gang.gone_at <= at else None
     gang.diagnosed_as_of = at
+    return gang
+
+
+def gang_as_of(*, scope: Scope, gang: Gang, at: datetime) -> Gang:
+    """Return a gang as it was at a moment; without a verdict where none is known of then."""
+    then = gang_list_at(scope=scope, at=at).filter(pk=gang.pk).first()
+    if then is not None:
+        return gang_then(then, at=at)
+    for name in ("verdict", "code", "who", "certainty", "sentence", "subject", "stage"):
+        setattr(gang, name, "")
+    gang.pods_total = gang.pods_placed = gang.pods_waiting = gang.gpus = gang.gpus_waiting = None
+    gang.state = GangState.UNKNOWN
     return gang
 
 

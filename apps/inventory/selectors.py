@@ -87,3 +87,21 @@ def capacity_list(*, scope: Scope, cluster: str, since: datetime) -> QuerySet[Ca
     """Return the samples of shares and free capacity since a moment, oldest first; each is true until the next."""
     rows = CapacitySample.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
     return rows.filter(at__gte=since).order_by("at")
+
+
+def capacity_at(*, scope: Scope, cluster: str, at: datetime) -> CapacitySample | None:
+    """Return the sample that was true at a moment; None where that time is not kept."""
+    rows = CapacitySample.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
+    return rows.filter(at__lte=at).order_by("-at").first()
+
+
+def domains_then(*, sample: CapacitySample, topology: str, level: int) -> list[Domain]:
+    """Return the domains of one level as a sample has them: names and GPUs only, never to be saved."""
+    found = []
+    for key, (gpus, free, lost) in sorted(sample.domains.items()):
+        owner, mark, path = key.partition("|")
+        if not mark or owner != topology or path.count("/") != level:
+            continue
+        amounts = {"gpus": gpus, "gpus_free": free, "gpus_lost": lost, "gpus_used": gpus - free - lost}
+        found.append(Domain(topology=topology, level=level, path=path, name=path.rpartition("/")[2], **amounts))
+    return found

@@ -13,6 +13,7 @@ from operator import or_
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
 from apps.accounts.scope import Scope
+from apps.clusters.models import Cluster
 from apps.workloads.choices import GangState
 from apps.workloads.models import Attempt, Gang, Pod
 from gangdash.engine.verdict import Verdict
@@ -170,25 +171,43 @@ def attempt_list(*, gang: Gang) -> QuerySet[Attempt]:
     return found.select_related("gang__cluster").order_by("seen_at", "pk")
 
 
-def loop_list(*, scope: Scope, now: datetime) -> list[AttemptLoop]:
+def loop_list(*, scope: Scope, now: datetime, cluster: str = "") -> list[AttemptLoop]:
     """Return what fails again and again: many attempts that ended unready, or one that keeps being evicted."""
     visible = scope.namespace_filter(cluster_field="gang__cluster__name", namespace_field="gang__namespace")
-    since = now - LOOP_WINDOW
-    failed = Q(ended_at__gte=since, ready_at=None)
-    rows = (
-        Attempt.objects.filter(visible, Q(ended_at=None) | Q(ended_at__gte=since))
-        .order_by()
-        .values("cluster", "lineage")
-        .annotate(
-            failures=Count("pk", filter=failed),
-            lost=Sum("evictions", filter=Q(evicted_at__gte=since), default=0),
-            newest=Max("gang"),
-        )
-        .filter(Q(failures__gte=LOOP_TIMES) | Q(lost__gte=LOOP_TIMES))
-    )
-    found = {row["newest"]: (row["failures"], row["lost"]) for row in rows}
+    attempts = Attempt.objects.filter(visible, **({"cluster__name": cluster} if cluster else {}))
+    found = _loops(attempts, now)
     gangs = gang_all(scope=scope).filter(pk__in=list(found)).order_by("cluster", "namespace", "name", "pk")
     return [AttemptLoop(gang, *found[gang.pk]) for gang in gangs]
+
+
+def loop_get(*, gang: Gang, now: datetime) -> AttemptLoop | None:
+    """Return the loop that a gang is an attempt of, None where there is none; with the gang itself as its newest."""
+    found = list(_loops(Attempt.objects.filter(pk__in=attempt_list(gang=gang).values("pk")), now).values())
+    return AttemptLoop(gang, *found[0]) if found else None
+
+
+def loops_by_gang(*, cluster: Cluster, now: datetime) -> dict[str, AttemptLoop]:
+    """Return the loops of a cluster by the uid of their newest gang; for programs that tell nobody by themselves."""
+    found = _loops(Attempt.objects.filter(cluster=cluster), now)
+    return {gang.uid: AttemptLoop(gang, *found[gang.pk]) for gang in Gang.objects.filter(pk__in=list(found))}
+
+
+def _loops(attempts: QuerySet[Attempt], now: datetime) -> dict[int, tuple[int, int]]:
+    """Return failures and evictions within the window by the newest gang of each lineage that is in a loop."""
+    since = now - LOOP_WINDOW
+    rows = attempts.filter(Q(ended_at__gte=since, ready_at=None) | Q(evicted_at__gte=since)).order_by("gang")
+    found: dict[tuple[int, str], tuple[int, int]] = {}
+    for attempt in rows:
+        key = (attempt.cluster_id, attempt.lineage)
+        failures, lost = found.get(key, (0, 0))
+        has_failed = attempt.ended_at is not None and attempt.ended_at >= since and attempt.ready_at is None
+        lost += sum(moment >= since.timestamp() for moment in attempt.eviction_times)
+        found[key] = (failures + has_failed, lost)
+    loops = {key: counts for key, counts in found.items() if max(counts) >= LOOP_TIMES}
+    newest = attempts.filter(lineage__in=[lineage for _, lineage in loops]).order_by()
+    gangs = newest.values("cluster", "lineage").annotate(newest=Max("gang"))
+    by_key = {(row["cluster"], row["lineage"]): row["newest"] for row in gangs}
+    return {by_key[key]: counts for key, counts in loops.items()}
 
 
 def waiting_totals(*, scope: Scope, view: GangFilter | None = None) -> WaitingTotals:

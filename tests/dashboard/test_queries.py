@@ -18,7 +18,7 @@ BASELINE = {
     "/fragments/triage-list": 6,
     "/fragments/waiting-chart": 7,
     "/fragments/changes": 5,
-    "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/": 10,
+    "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/": 11,
     "/gangs/": 8,
     "/queues/": 7,
     "/nodes/": 9,

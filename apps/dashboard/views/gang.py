@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +18,7 @@ from django.views.decorators.http import require_safe
 from apps.accounts.scope import Scope
 from apps.clusters.choices import Freshness
 from apps.clusters.selectors import freshness_state
-from apps.dashboard import gang_page, numbers, stages
+from apps.dashboard import attempts_page, gang_page, numbers, stages
 from apps.dashboard.figures import figure_json
 from apps.dashboard.gang_figures import DomainRow, domain_figure, reason_figure
 from apps.dashboard.links import absolute, gang_url
@@ -25,12 +26,20 @@ from apps.dashboard.marks import STALE, reason_of
 from apps.dashboard.names import level_word
 from apps.dashboard.shell import etag_of, fragment, page, scope_for
 from apps.diagnosis.models import ExplanationRecord
-from apps.diagnosis.selectors import document_text, explanation_at, explanation_get, timeline_list
+from apps.diagnosis.selectors import (
+    attempt_diagnosed_list,
+    document_text,
+    explanation_at,
+    explanation_get,
+    gang_as_of,
+    timeline_list,
+)
 from apps.diagnosis.services.downloads import dump_name, snapshot_dump
 from apps.errors import ApplicationError
-from apps.inventory.selectors import domain_list, topology_list
+from apps.inventory.models import Domain
+from apps.inventory.selectors import capacity_at, domain_list, domains_then, topology_list
 from apps.workloads.models import Gang
-from apps.workloads.selectors import gang_by_name, gang_get, pod_list
+from apps.workloads.selectors import gang_by_name, gang_get, loop_get, pod_list
 from apps.workloads.veil import veil_for
 
 
@@ -56,6 +65,15 @@ class Ask:
         return etag_of(self.gang.pk, record, gang, self.gang.cluster.read_as_of, self.is_stale, self.at)
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Domains of one level; ``as_of`` is None where those of a pinned moment are not kept."""
+
+    level: str
+    rows: list[DomainRow]
+    as_of: datetime | None
+
+
 def ask_of(request: HttpRequest, cluster: str, namespace: str, name: str) -> Ask:
     """Find the gang by uid where the address has one, else by name; 404 where it is not there or not visible."""
     scope, now = scope_for(request), timezone.now()
@@ -68,13 +86,16 @@ def ask_of(request: HttpRequest, cluster: str, namespace: str, name: str) -> Ask
     except Gang.DoesNotExist as error:
         raise Http404(f"No gang {namespace}/{name} in cluster {cluster} is visible to you") from error
     at = numbers.parse_time(request.GET.get("at"))
-    record = explanation_at(gang=gang, moment=at) if at else explanation_get(gang=gang)
-    return Ask(scope, gang, record, at, now)
+    if at is None:
+        return Ask(scope, gang, explanation_get(gang=gang), at, now)
+    record = explanation_at(gang=gang, moment=at)
+    return Ask(scope, gang_as_of(scope=scope, gang=gang, at=at), record, at, now)
 
 
 def gang_context(request: HttpRequest, ask: Ask) -> dict[str, Any]:
     gang, record = ask.gang, ask.record
     timeline = list(timeline_list(gang=gang))
+    figure = reason_figure(gang_page.reason_rows(timeline), now=gang.gone_at or ask.now, pinned=ask.at)
     context: dict[str, Any] = {
         "gang": gang,
         "record": record,
@@ -85,19 +106,37 @@ def gang_context(request: HttpRequest, ask: Ask) -> dict[str, Any]:
         "live_url": gang_url(gang),
         "etag_gang": ask.etag,
         "fragment_url": gang_url(gang, name="gang-fragment"),
-        "members": gang_page.member_groups(pod_list(gang=gang)),
+        # Pods of past moments are not kept.
+        "members": gang_page.member_groups(pod_list(gang=gang)) if ask.at is None else None,
         "timeline": timeline[::-1],
-        "timeline_figure": figure_json(reason_figure(gang_page.reason_rows(timeline), now=gang.gone_at or ask.now)),
+        "held": gang_page.held_at(timeline, ask.at),
+        "timeline_figure": figure_json(figure),
+        **attempts_context(ask),
     }
     if record is not None:
         context.update(document_context(request, ask, record))
     return context
 
 
+def attempts_context(ask: Ask) -> dict[str, Any]:
+    """Return the attempts at what the gang is one of, newest first, and whether they go round in a loop."""
+    attempts = list(attempt_diagnosed_list(scope=ask.scope, gang=ask.gang))
+    if ask.at is not None:
+        attempts = [attempt for attempt in attempts if attempt.seen_at <= ask.at]
+    own = next((attempt for attempt in attempts if attempt.gang_id == ask.gang.pk), None)
+    return {
+        "attempts": attempts[::-1][: attempts_page.SHOWN],
+        "attempts_total": len(attempts),
+        "attempt": own,
+        "attempt_steps": attempts_page.steps(own, at=ask.at) if own else (),
+        "loop": loop_get(gang=ask.gang, now=ask.now) if own and ask.at is None else None,
+    }
+
+
 def document_context(request: HttpRequest, ask: Ask, record: ExplanationRecord) -> dict[str, Any]:
     gang, document = ask.gang, json.loads(document_text(record=record, scope=ask.scope))
     need = gang_page.needed_gpus(document, gang)
-    level, rows = domains_of(ask, document)
+    places = domains_of(ask, document)
     return {
         "document": document,
         "panels": gang_page.panels(document, cluster=gang.cluster.name, scope=ask.scope),
@@ -111,29 +150,39 @@ def document_context(request: HttpRequest, ask: Ask, record: ExplanationRecord) 
         "command": gang_page.command(gang, dump_name(snapshot=record.snapshot)),
         "snapshot_url": with_moment(gang_url(gang, name="gang-snapshot"), ask.at) if ask.scope.sees_all else "",
         "explanation_url": with_moment(gang_url(gang, name="gang-explanation"), ask.at),
-        "curl": explanation_curl(request, gang),
+        "curl": explanation_curl(request, ask),
         "need": need,
-        "level": level,
-        "is_barred": any(row.barred for row in rows),
-        "domains": sorted(rows, key=lambda row: (-row.free, -row.gpus, row.name)),
-        "domain_figure": figure_json(domain_figure(rows, need=need)) if rows and need else None,
+        "places": places,
+        "is_barred": any(row.barred for row in places.rows),
+        "domains": sorted(places.rows, key=lambda row: (-row.free, -row.gpus, row.name)),
+        "domain_figure": figure_json(domain_figure(places.rows, need=need)) if places.rows and need else None,
     }
 
 
-def domains_of(ask: Ask, document: dict[str, Any]) -> tuple[str, list[DomainRow]]:
-    """Return the level's word and the domains that the gang is held against: its required one, else the broadest."""
+def domains_of(ask: Ask, document: dict[str, Any]) -> Places:
+    """Return the domains that the gang is held against: those of its required level, else of the broadest."""
     gang, cluster = ask.gang, ask.gang.cluster.name
     topologies = list(topology_list(scope=ask.scope, cluster=cluster))
     topology = next((row for row in topologies if row.name == gang.topology), topologies[0] if topologies else None)
     if topology is None or not topology.levels:
-        return "", []
+        return Places("", [], None)
     labels = [str(level["label"]) for level in topology.levels]
     words = [str(level.get("alias") or level_word(str(level["label"]))) for level in topology.levels]
     named = [at for at in range(len(labels)) if gang.required_level in {labels[at], words[at]}]
     at = named[0] if named else 0
-    label = labels[at]
-    domains = domain_list(scope=ask.scope, cluster=cluster, topology=topology.name, label=label)
-    return words[at], gang_page.domain_rows(domains, document)
+    domains, as_of = domain_rows(ask, topology.name, at, labels[at])
+    return Places(words[at], gang_page.domain_rows(domains, document), as_of)
+
+
+def domain_rows(ask: Ask, topology: str, level: int, label: str) -> tuple[Iterable[Domain], datetime | None]:
+    """Return the domains of one level, now or at the pinned moment, and the moment they are of; None where not kept."""
+    cluster = ask.gang.cluster
+    if ask.at is None:
+        return domain_list(scope=ask.scope, cluster=cluster.name, topology=topology, label=label), cluster.read_as_of
+    sample = capacity_at(scope=ask.scope, cluster=cluster.name, at=ask.at)
+    if sample is None:
+        return (), None
+    return domains_then(sample=sample, topology=topology, level=level), sample.at
 
 
 def with_moment(url: str, at: datetime | None) -> str:
@@ -141,8 +190,9 @@ def with_moment(url: str, at: datetime | None) -> str:
     return f"{url}&{urlencode({'at': numbers.iso(at)})}" if at else url
 
 
-def explanation_curl(request: HttpRequest, gang: Gang) -> str:
-    address = absolute(request, f"/api/v1/gangs/{gang.public_id}/explanation")
+def explanation_curl(request: HttpRequest, ask: Ask) -> str:
+    moment = f"?{urlencode({'at': numbers.iso(ask.at)})}" if ask.at else ""
+    address = absolute(request, f"/api/v1/gangs/{ask.gang.public_id}/explanation{moment}")
     return f"curl -H \"Authorization: Bearer $GANGDASH_TOKEN\" '{address}'"
 
 

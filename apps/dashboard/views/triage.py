@@ -14,9 +14,8 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.scope import Scope
 from apps.clusters.selectors import ClusterFreshness, freshness_list
-from apps.dashboard import filters, marks, numbers, triage
+from apps.dashboard import filters, marks, numbers, triage, waiting_chart
 from apps.dashboard.export import Column, csv_response, json_response
-from apps.dashboard.figures import edge_labels, figure_json, totals, waiting_figure
 from apps.dashboard.links import absolute
 from apps.dashboard.selectors import largest_cause
 from apps.dashboard.shell import etag_of, fragment, page, scope_for, strip_etag
@@ -137,22 +136,7 @@ def curl(request: HttpRequest, view: filters.ListView) -> str:
 def chart_context(ask: Ask, gpus: GpuTotals) -> dict[str, Any]:
     """Return the chart of waiting GPUs with its edge labels and its table; two or three queries."""
     series = chart_series(ask)
-    figure = waiting_figure(series, cluster_gpus=gpus.total)
-    labels = edge_labels(series, gpus.total)
-    return {
-        "series": series,
-        "figure": figure_json(figure),
-        "edge": labels,
-        "chart_words": chart_words(series, labels),
-        "chart_rows": chart_rows(series),
-        "chart_hours": ask.view.hours,
-        "ranges": [
-            (word, replace(ask.view, hours=hours).query() or "?", hours == ask.view.hours)
-            for hours, word in filters.RANGES.items()
-        ],
-        "view": ask.view,
-        "etag_chart": chart_etag(ask),
-    }
+    return {**waiting_chart.context(series, ask.view, cluster_gpus=gpus.total), "etag_chart": chart_etag(ask)}
 
 
 def chart_series(ask: Ask) -> WaitingSeries:
@@ -168,23 +152,6 @@ def chart_series(ask: Ask) -> WaitingSeries:
 def chart_etag(ask: Ask) -> str:
     """Return a tag that also changes each minute, as the chart's right edge is now."""
     return etag_of(ask.etag, ask.now.strftime("%Y-%m-%dT%H:%M"))
-
-
-def chart_words(series: WaitingSeries, labels: Sequence[Any]) -> str:
-    """Say the newest values of the chart in words."""
-    parts = ", ".join(f"{marks.verdict_mark(label.verdict).word} {label.gpus:g}" for label in labels)
-    return f"Waiting GPUs by verdict. Now {totals(series)[-1]:g}{': ' + parts if parts else ''}."
-
-
-def chart_rows(series: WaitingSeries) -> list[tuple[datetime, list[float], float]]:
-    """Return the table below the chart, newest first: time, one value per verdict, the total."""
-    verdicts = [verdict for verdict in marks.VERDICTS if verdict in series.verdicts]
-    sums = totals(series)
-    rows = [
-        (moment, [series.verdicts[verdict][at] for verdict in verdicts], sums[at])
-        for at, moment in enumerate(series.times)
-    ]
-    return rows[::-1][:200]
 
 
 def changes_context(ask: Ask) -> dict[str, Any]:

@@ -137,3 +137,84 @@ def test_a_verdict_of_a_cluster_that_is_not_read_any_more_is_stale(
     assert (found["certainty"] == "stale") is is_stale
     assert found["verdict"]
     assert found["read_as_of"] == "2026-11-30T09:20:00Z"
+
+
+def page(client: Client, minutes: float | None, path: str = "/clusters/east/gangs/team-a/g/") -> str:
+    query = {"uid": "gang-team-a-g"} if path != "/" else {}
+    if minutes is not None:
+        query["at"] = (NOW + timedelta(minutes=minutes)).isoformat()
+    return client.get(f"{path}?{urlencode(query)}").content.decode()
+
+
+@pytest.mark.parametrize("minutes", [0, 7, 9.9])
+def test_the_document_of_a_moment_is_the_one_that_opened_its_reason(
+    client: Client, alice: User, minutes: float
+) -> None:
+    client.force_login(alice)
+    said = get(client, "/gangs/east~gang-team-a-g/explanation", minutes).json()
+    assert (said["verdict"], said["as_of"]) == ("NO_FIT", "2026-11-30T09:00:00Z")
+
+
+def test_nothing_is_said_of_a_moment_after_the_end(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    assert get(client, "/gangs/east~gang-team-a-g/explanation", 25).json()["code"] == "not_diagnosed"
+    assert "No explanation of that moment is kept." in page(client, 25)
+
+
+def test_a_pinned_gang_page_has_nothing_of_now(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    then, now = page(client, 7), page(client, None)
+    assert "gone since" in now
+    assert "gone since" not in then
+    assert "<title>g: No fit" in then
+    assert "The pods of a past moment are not kept." in then
+    assert "1 pod (1 x 8)" not in then
+    assert "waited for 24" in then
+    assert '<li aria-current="true"><a href=' in then
+    assert "/explanation?at=2026-11-30T09%3A07%3A00Z" in then
+
+
+def test_reasons_and_changes_lead_to_their_moment(client: Client, alice: User, clock: Any) -> None:
+    client.force_login(alice)
+    clock.move_to(NOW + timedelta(minutes=15))
+    assert "uid=gang-team-a-g&amp;at=2026-11-30T09%3A00%3A00Z" in page(client, None)
+    first = page(client, None, "/")
+    assert "uid=gang-team-a-g&amp;at=2026-11-30T09%3A10%3A00Z" in first
+    assert 'data-pin="/?at="' in first
+    assert 'href="/?at=2026-11-30T09%3A10%3A00Z"' in first
+
+
+def test_the_pinned_first_page_has_the_chart_and_the_capacity_of_then(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    then = page(client, 7, "/")
+    assert "1 gang waited for 24 GPUs, while 16 of 16 were free" in then
+    assert "figure-waiting" in then
+    assert '"text":"pinned"' in then.replace(" ", "")
+    before = page(client, -5, "/")
+    assert "0 gangs waited for 0 GPUs" in before
+    assert "No sample of the capacity of east is that old." in before
+
+
+def test_the_domains_of_a_pinned_page_are_those_of_then(client: Client, alice: User, store: Store, clock: Any) -> None:
+    client.force_login(alice)
+    rack = {
+        "apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": "t"},
+        "spec": {"levels": [{"nodeLabel": "rack"}]},
+    }  # fmt: skip
+    for minutes, gpus in ((30, 8), (40, 4)):
+        nodes = [raw.node(f"r{at}", gpus=gpus, labels={"rack": f"rack-{at}"}) for at in (1, 2)]
+        clock.move_to(NOW + timedelta(minutes=minutes))
+        store(raw.cluster(raw.gang("g", pods=3, gpus=8, uid="late"), rack, nodes), NOW + timedelta(minutes=minutes))
+        tasks.diagnose_due()
+    path = "/clusters/east/gangs/team-a/g/?" + urlencode(
+        {"uid": "late", "at": (NOW + timedelta(minutes=35)).isoformat()}
+    )
+    then, now = (
+        client.get(path).content.decode(),
+        client.get("/clusters/east/gangs/team-a/g/?uid=late").content.decode(),
+    )
+    assert "rack-1: 8 of 8 free." in then
+    assert "As sampled" in then
+    assert "rack-1: 4 of 4 free." in now
+    Cluster.objects.get().capacity_samples.all().delete()
+    assert "Not kept for that moment" in client.get(path).content.decode()
