@@ -213,21 +213,25 @@ REASONS = (
         meaning="Nodes with GPUs advertise none because the device plugin does not run there.",
         who=Who.PLATFORM,
         sentence=(
-            "{examples:list} {nodes:~offers|offer} no GPU of {capacity}: no device plugin pod is ready there; "
+            "{examples:list} {nodes:~offers none of its|offer none of their} {capacity}: "
+            "no device plugin pod is ready there; "
             "{offering:node offers|nodes offer} GPUs."
         ),
         forms={
             "paused": (
-                "{examples:list} {nodes:~offers|offer} no GPU of {capacity}: the device plugin is paused by label "
+                "{examples:list} {nodes:~offers none of its|offer none of their} {capacity}: "
+                "the device plugin is paused by label "
                 "{what}."
             ),
             "driver": (
-                "{examples:list} {nodes:~offers|offer} no GPU of {capacity}: driver pod {what} is not ready, so no "
-                "device plugin runs; {offering:node offers|nodes offer} GPUs, {needed:pod needs|pods need} one "
-                "each."
+                "{examples:list} {nodes:~offers none of its|offer none of their} {capacity}: "
+                "driver pod {what} is not ready, so no "
+                "device plugin runs; {offering:node offers|nodes offer} GPUs, the gang's next step is "
+                "{needed:pod|pods}."
             ),
             "pod": (
-                "{examples:list} {nodes:~offers|offer} no GPU of {capacity}: device plugin pod {what} is not ready "
+                "{examples:list} {nodes:~offers none of its|offer none of their} {capacity}: "
+                "device plugin pod {what} is not ready "
                 "there; {offering:node offers|nodes offer} GPUs."
             ),
             "selector": (

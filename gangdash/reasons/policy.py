@@ -69,9 +69,12 @@ REASONS = (
                 "Queue {queue} may take only what other queues hold above their share: {spare} of the {lacks:bare} "
                 "it lacks, so {holders:list} {count:~stays|stay}."
             ),
-            "order": (
-                "Queue {queue} may not take {need} from {holders:list}: it would then have more of its fair share "
-                "than their queues have of theirs."
+            "unlimited": (
+                "Queue {queue} may not take {need} from {holders:list}: queue {other} has an unlimited quota, so "
+                "nothing that it holds is above its share."
+            ),
+            "rules": (
+                "Queue {queue} may not take {need} from {holders:list}: the fair shares of the queues do not allow it."
             ),
         },
         evidence=("fair share of the queue in this cycle", "preemptible holders in other queues"),

@@ -34,3 +34,15 @@ def spoken(name: str) -> str:
     """Return a PodGroup's name as a person says it: without the prefix and the uid that KAI's pod grouper adds."""
     found = _GROUPER_NAME.fullmatch(name)
     return found[1] if found else name
+
+
+_ACTION_NOUNS = {
+    "allocate": "allocation",
+    "preempt": "preemption",
+    "stalegangeviction": "eviction of stale gangs",
+}
+
+
+def action_noun(action: str | None) -> str:
+    """Return one of the scheduler's actions as a sentence names it."""
+    return _ACTION_NOUNS.get(action or "", action or "an eviction")

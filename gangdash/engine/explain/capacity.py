@@ -120,10 +120,10 @@ def _findings(gang: Gang, room: Room, binding: Lifts, *, never: bool) -> Iterato
 
 def _complete(gang: Gang, room: Room, finding: Finding) -> Finding:
     """Add what every finding about capacity carries: members, node reasons, holders, proof."""
-    fit = room.fit_count(range(len(room.nodes)))
+    # What is proved not to fit as a whole leaves at least one pod out, however well the rest does.
     placed = len(gang.placed)
     needed = len(room.tasks) + (placed if not gang.is_satisfied else 0)
-    fit = min(placed, needed - len(room.tasks)) + min(fit, len(room.tasks))
+    fit = min(placed, needed - len(room.tasks)) + min(room.most_pods(), len(room.tasks) - 1)
     nodes = finding.nodes or node_groups(gang, room)
     return replace(
         finding,

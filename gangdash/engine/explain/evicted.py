@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gangdash.engine.chain.index import last_seen
-from gangdash.engine.explain.build import named, names, spoken
+from gangdash.engine.explain.build import action_noun, named, names, spoken
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.times import annotation_time
 from gangdash.engine.identifiers import ConstraintId, Unit
@@ -148,7 +148,8 @@ def _finding(gang: Gang, eviction: Eviction) -> Finding:
                 ConstraintId.POD_EVICTED,
                 gang.meta.name,
                 "keeps its nodes",
-                f"evicted by {eviction.action or 'the scheduler'}" + (f" for {eviction.by}" if eviction.by else ""),
+                f"evicted by {action_noun(eviction.action or 'the scheduler')}"
+                + (f" for {eviction.by}" if eviction.by else ""),
                 f"Event Evict of PodGroup/{gang.podgroup.key}"
                 if eviction.action
                 else f"annotation {EVICTION_ANNOTATION}",

@@ -172,10 +172,6 @@ def _others_within(case: Blocked, rivals: list[tuple[QueueState, QueueState]], f
         for queue in ranked
         if kept[queue.name] >= 0 and used_by(queue, resource) < kept[queue.name] + lacks
     ]
-    form = "others_within" if top is not None and not spare and kept[top.name] >= 0 else "surplus"
-    if spare >= lacks or not binding:
-        form = "order"
-        binding = []
     told: dict[str, FactValue] = {
         "other": top.name if top is not None else "",
         "held": Amount(used_by(top, resource) if top is not None else 0.0, unit),
@@ -183,13 +179,20 @@ def _others_within(case: Blocked, rivals: list[tuple[QueueState, QueueState]], f
         "spare": Amount(spare, unit),
         "lacks": Amount(lacks, unit),
     }
-    scope = ", ".join(queue.name for queue in ranked[:3]) or chain(case.gang)[0].name
-    unequal = named(resource.share_id, scope, "a larger part of its share than ours", "a smaller one", "fair shares")
+    endless = [queue.name for queue in ranked if kept[queue.name] < 0]
+    form = "unlimited" if endless and not spare else "surplus" if spare else "others_within"
+    if form == "unlimited":
+        told["other"] = endless[0]
+        binding.append(named(resource.quota_id, endless[0], "a quota that it exceeds", "unlimited", "Queue quota"))
+    elif spare >= lacks or not binding:
+        form = "rules"
+        scope = ", ".join(queue.name for queue in ranked[:3]) or chain(case.gang)[0].name
+        binding = [named(resource.share_id, scope, "shares that let go", "shares that do not", "fair shares")]
     return Finding(
         ReasonCode.FAIR_SHARE_REACHED,
         form=form,
         facts=facts | told,
-        binding=tuple(binding) or (unequal,),
+        binding=tuple(binding),
         slack=_own_share(case),
     )
 

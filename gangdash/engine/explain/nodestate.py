@@ -50,7 +50,7 @@ def finding(gang: Gang, room: Room, lifts: Lifts) -> Finding:
     affected = {reason: _affected(room, reason, lifts) for reason in reasons}
     lead = reasons[0]
     made = _BUILDERS[lead](Lost(gang, room, affected[lead]))
-    constraints = [entry for reason in reasons for entry in _constraints(reason, affected[reason])]
+    constraints = _own([entry for reason in reasons for entry in _constraints(reason, affected[reason])])
     fixes = [fix for reason in reasons for fix in _fixes(room, reason, affected[reason])]
     if len(reasons) > 1:
         made |= {"others": first({node.name for r in reasons[1:] for node in affected[r]})}
@@ -84,6 +84,18 @@ def _affected(room: Room, reason: NodeReason, lifts: Lifts) -> list[NodeState]:
 def _constraints(reason: NodeReason, nodes: list[NodeState]) -> Iterator[Constraint]:
     for node in nodes[:5]:
         yield _constraint(reason, node)
+
+
+def _own(constraints: list[Constraint]) -> list[Constraint]:
+    """Leave out the taints that Kubernetes sets for a state that is named itself."""
+    named_ = {c.scope for c in constraints if c.id in {ConstraintId.NODE_CORDON, ConstraintId.NODE_READY}}
+    return [c for c in constraints if not (c.scope in named_ and _follows_state(c))]
+
+
+def _follows_state(constraint: Constraint) -> bool:
+    if constraint.id is not ConstraintId.NODE_STATE_TAINT:
+        return False
+    return all(taint.startswith("node.kubernetes.io/") for taint in str(constraint.have).split(", "))
 
 
 def _constraint(reason: NodeReason, node: NodeState) -> Constraint:

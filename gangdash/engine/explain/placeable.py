@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gangdash.engine.explain import components
 from gangdash.engine.explain.binding import bind_trouble
-from gangdash.engine.explain.build import first, named, spoken
+from gangdash.engine.explain.build import action_noun, first, named, spoken
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.overdue import had_time, is_silent, placeable_since
 from gangdash.engine.explain.queues import RESOURCES, chain, used_by
@@ -215,7 +215,7 @@ def _by_eviction(gang: Gang, result: GangResult) -> Finding:
     evicted = sum(count for _, outcome, count in victims if outcome is PodOutcome.EVICTED)
     keys = sorted({key for key, _, _ in victims})
     facts: dict[str, FactValue] = {
-        "action": result.action or "an eviction",
+        "action": action_noun(result.action),
         "evicted": evicted,
         "moved": moved,
         "victims": tuple(spoken(key.rsplit("/", 1)[-1]) for key in keys),
@@ -226,13 +226,13 @@ def _by_eviction(gang: Gang, result: GangResult) -> Finding:
         ReasonCode.WAITS_FOR_EVICTION,
         form="" if evicted else "moves",
         facts=facts,
-        holders=tuple(Holder(key, _gpus_lost(gang, key), f"yes: by {result.action}") for key in keys),
+        holders=tuple(Holder(key, _gpus_lost(gang, key), f"yes: by {action_noun(result.action)}") for key in keys),
         waiting=Waiting(helps="yes", on=first(f"PodGroup/{key}" for key in keys)),
         fixes=(
             Fix(
                 FixKind.WAIT_FOR,
                 {"object": f"PodGroup/{keys[0]}" if keys else "scheduler"},
-                {"what": f"{result.action} to make room"},
+                {"what": f"{action_noun(result.action)} to make room"},
                 who=Who.WAIT,
             ),
         ),
@@ -297,7 +297,7 @@ def _stuck(gang: Gang, result: GangResult, will_start: Finding) -> Finding:
                 gang.params.scheduler_name,
                 "places the gang",
                 "has not acted",
-                f"replay by {result.action}",
+                f"replay by {action_noun(result.action)}",
             ),
         ),
         slack=_limit_slack(gang),

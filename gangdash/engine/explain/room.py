@@ -330,6 +330,10 @@ class Room:
         """Return how many pods of the step find a place on these nodes, placed class by class, largest first."""
         return self.fit_count_of(range(len(self.classes)), nodes, lifts)
 
+    def most_pods(self) -> int:
+        """Return how many pods find a place in the best of the domains that the whole step may choose from."""
+        return max((self.fit_count(nodes) for nodes in self._node_sets(NOTHING)), default=0)
+
     def fit_count_of(self, classes: Sequence[int], nodes: Sequence[int], lifts: Lifts) -> int:
         """Return the same for these classes alone."""
         free = {n: tuple(self.supply(self.nodes[n], lifts)) for n in nodes}

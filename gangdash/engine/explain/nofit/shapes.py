@@ -25,26 +25,28 @@ def no_device(case: Case) -> Finding:
     memory = room.session.nodes[best].gpu_memory if best in room.session.nodes else 0
     told = Amount(need.memory, Unit.GPU_MEMORY) if by_memory else Amount(need.portion, Unit.GPU)
     there = Amount(have * memory, Unit.GPU_MEMORY) if by_memory else Amount(have, Unit.GPU)
+    largest_memory = _largest_memory(room)
+    too_large = by_memory and need.memory > largest_memory
     return Finding(
         ReasonCode.GPU_SHAPE,
-        form="too_large" if by_memory and need.memory > _largest_memory(room) else "",
+        form="too_large" if too_large else "",
         facts={
             "need": told,
             "node": best,
             "have": there,
             "devices": need.count,
-            "largest": Amount(_largest_memory(room), Unit.GPU_MEMORY),
+            "largest": Amount(largest_memory, Unit.GPU_MEMORY),
             "pods": len(room.tasks),
             "fit": room.fit_count(range(len(room.nodes))),
         },
         binding=(
             Constraint(
                 ConstraintId.NODE_GPU_MEMORY if by_memory else ConstraintId.NODE_GPU_FRACTION,
-                best,
+                "largest device" if too_large else best,
                 told.value,
-                there.value,
+                largest_memory if too_large else there.value,
                 told.unit,
-                "largest free share of one device",
+                "memory of one device" if too_large else "largest free share of one device",
             ),
         ),
         holders=holders_on(gang, room),
