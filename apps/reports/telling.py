@@ -1,0 +1,79 @@
+"""A report as a message: the mail with the whole report in it, and the few lines that a chat shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from django.urls import reverse
+
+from apps.delivery.messages import Attachment, Fact, Line, Link, Message
+from apps.delivery.models import Channel
+from apps.reports import words
+from apps.reports.choices import ReportForm
+from apps.reports.content import Content, Section
+from apps.reports.models import Report
+from apps.reports.renderers import CONTENT_TYPES, file_name, mail, render
+
+FACTS_MAX = 8
+LINES_MAX = 5
+
+
+def report_message(report: Report, content: Content, *, attached: Iterable[str], base_url: str) -> Message:
+    """Return what channels are told of a report; only an e-mail carries its files and its whole text."""
+    forms = [ReportForm(form) for form in attached]
+    return Message(
+        title=f"{report.title}, {words.length(report.start, report.end)} to {words.moment(report.end, content.zone)}",
+        cluster=content.cluster,
+        text=" ".join(content.headline),
+        lines=tuple(_waiting(content)),
+        facts=tuple(_facts(content)),
+        links=(Link("Open the report", report_path(report.pk), "open_report"),),
+        context=_context(report, content),
+        html=mail.render(content, link=f"{base_url}{report_path(report.pk)}" if base_url else "", base_url=base_url),
+        attachments=tuple(_attachment(content, form, base_url) for form in forms),
+    )
+
+
+def channel_may_have(channel: Channel, *, clusters: Collection[str]) -> bool:
+    """Tell whether a channel may hear of whole clusters, as a report names gangs of every namespace.
+
+    No cluster named stands for every one.
+    """
+    if channel.namespaces:
+        return False
+    return not channel.clusters or (bool(clusters) and set(clusters) <= set(channel.clusters))
+
+
+def report_path(report_id: int) -> str:
+    return reverse("dashboard:report", args=[report_id])
+
+
+def _facts(content: Content) -> Iterable[Fact]:
+    section = content.section("headline")
+    for figure in (section.figures if section else ())[:FACTS_MAX]:
+        told = words.change(figure)
+        yield Fact(figure.label, f"{figure.text} ({told})" if told else figure.text)
+
+
+def _waiting(content: Content) -> Iterable[Line]:
+    """Tell of what waits for longest: the first column names it, the others say why."""
+    section: Section | None = content.section("waiting")
+    table = section.tables[0] if section and section.tables else None
+    for row in (table.rows if table else ())[:LINES_MAX]:
+        told = ", ".join(cell.text for cell in row[1:] if cell.text)
+        yield Line(row[0].text, told, row[0].link)
+
+
+def _context(report: Report, content: Content) -> str:
+    parts = [f"Covers {words.span(content)}"]
+    if report.missed:
+        times = "moment" if report.missed == 1 else "moments"
+        parts.append(f"{report.missed} earlier {times} of this schedule passed without a report")
+    if content.not_read:
+        parts.append(f"not read: {', '.join(gap.what for gap in content.not_read)}")
+    return ". ".join(parts) + "."
+
+
+def _attachment(content: Content, form: ReportForm, base_url: str) -> Attachment:
+    text = render(content, form, base_url=base_url)
+    return Attachment(file_name(content, form), CONTENT_TYPES[form], text.encode())
