@@ -45,6 +45,10 @@ REASONS = (
             "{queue})."
         ),
         forms={
+            "both": (
+                "Starts by {action}: the next cycle evicts {evicted:pod|pods} and moves {moved} to other nodes, of "
+                "{victims:list}, for its {need} (queue {queue})."
+            ),
             "moves": (
                 "Starts by {action}: the next cycle moves {moved:pod|pods} of {victims:list} to other nodes for "
                 "its {need} (queue {queue})."
@@ -146,8 +150,16 @@ REASONS = (
         ),
         forms={
             "beside": (
-                "Needs {need}; the {nodes:node|nodes} with enough CPU and memory for its pods {nodes:~has|have} "
-                "{free:bare} of {total:bare} GPUs free, the rest is held by {holders:list}."
+                "Needs {need}; {idle} are free on the {nodes:node|nodes} it may use, but only {free:bare} beside "
+                "enough CPU, memory and the rest of what its pods ask."
+            ),
+            "all_held": (
+                "Needs {need}; none of {total} on the {nodes:node|nodes} it may use is free, all are held by "
+                "{holders:list}."
+            ),
+            "shares": (
+                "Needs {pods:pod|pods} with {each} of one device each; {fit} {fit:~fits|fit} on the "
+                "{nodes:node|nodes} it may use, the rest is held by {holders:list}."
             ),
             "unheld": (
                 "Needs {need}; {free:bare} of {total:bare} GPUs {free:~is|are} free on the {nodes:node|nodes} it may "
@@ -252,7 +264,13 @@ REASONS = (
             "{pods:pod|pods} of {each} {pods:~asks|ask} for nodes with {selector}; the "
             "{nodes:node that has|nodes that have} it ({examples:list}) can hold {fit}, even empty."
         ),
-        forms={"none": "{pods:pod asks|pods ask} for nodes with {selector}; no node has it."},
+        forms={
+            "none": "{pods:pod asks|pods ask} for nodes with {selector}; no node has it.",
+            "now": (
+                "{pods:pod|pods} of {each} {pods:~asks|ask} for nodes with {selector}; on the "
+                "{nodes:node that has|nodes that have} it ({examples:list}) {fit} {fit:~fits|fit} now."
+            ),
+        },
         evidence=("nodeSelector and affinity of the pods", "labels of the nodes"),
         upstream=SELECTORS,
         hints=(*NOT_PLACED, *DOMAINS),
@@ -321,6 +339,11 @@ REASONS = (
         sentence="Needs {need} on one device; the device with most room (node {node}) has {have} free.",
         forms={
             "too_large": "Needs {need} on one device; the largest device has {largest:bare}.",
+            "unknown": "Needs {need} on one device; no node it may use says how much memory its GPUs have.",
+            "devices": (
+                "Needs {need} on each of {devices:device|devices} of one node; the best ({node}) has "
+                "{have:device|devices} with that much free."
+            ),
             "profile": (
                 "Needs {need}; {nodes:node offers|nodes offer} that profile, the best ({node}) with {have} free."
             ),

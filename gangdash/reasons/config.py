@@ -112,8 +112,9 @@ REASONS = (
                 "Queue {queue} exists, but its parent {parent} lacks the label {key}={pool}, so the shard drops "
                 "{queue} as an orphan."
             ),
-            "no_parent": (
-                "Queue {queue} has no parent queue; this scheduler{version} serves only queues below a parent."
+            "no_parent": "Queue {queue} has no parent queue; this scheduler serves only queues below a parent.",
+            "no_parent_in": (
+                "Queue {queue} has no parent queue; this scheduler ({version}) serves only queues below a parent."
             ),
         },
         evidence=("spec.parentQueue up to the root", "node-pool label of each queue"),

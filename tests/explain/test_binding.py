@@ -86,7 +86,7 @@ def test_free_gpus_beside_full_cpus_are_not_counted_as_free() -> None:
     entry = explain(cluster)
     assert said(entry) == ("NO_FIT", "GPUS_BUSY")
     assert numbers(entry.binding) == [("cluster.gpu", 4, 3)]
-    assert "with enough CPU and memory" in entry.sentence
+    assert entry.sentence.startswith("Needs 4 GPUs; 11 GPUs are free on the 2 nodes it may use, but only 3 beside")
 
 
 def test_cpu_that_suffices_on_one_node_binds_by_pods() -> None:

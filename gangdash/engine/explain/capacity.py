@@ -13,7 +13,7 @@ from gangdash.engine.explain import nodestate, nofit
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.holders import holders_on
 from gangdash.engine.explain.nodegroups import node_groups
-from gangdash.engine.explain.room import CHECK_REASONS, DOMAIN, STATE_REASONS, Lift, Lifts, Room, reason_lift
+from gangdash.engine.explain.room import CHECK_REASONS, DOMAIN, NOTHING, STATE_REASONS, Lift, Lifts, Room, reason_lift
 from gangdash.engine.identifiers import NodeReason
 from gangdash.engine.rules.steps import next_tasks
 from gangdash.engine.verdict import Certainty, Finding, Members, ReasonCode
@@ -52,9 +52,12 @@ def capacity(gang: Gang, room: Room) -> Iterator[Finding]:
     """Yield why the step fits nowhere: node state, never, or now; what else is in the way comes after."""
     states = state_lifts(room)
     smallest = room.smallest(states) if states else None
-    state = nodestate.finding(gang, room, smallest) if smallest else nodestate.unselected_plugin(gang, room)
+    # A set that the search could not prove to help is not told as one that would.
+    repaired = bool(smallest) and room.fits(smallest or NOTHING) is True
+    state = nodestate.finding(gang, room, smallest) if smallest and repaired else None
+    state = state or nodestate.unselected_plugin(gang, room)
     if state is not None:
-        yield _complete(gang, room, state)
+        yield _complete(gang, room, state, _certainty(room, is_proved=True))
     never = _never(room, frozenset(states))
     if never is not None:
         yield from _findings(gang, room, never, never=True)
@@ -114,11 +117,19 @@ def _findings(gang: Gang, room: Room, binding: Lifts, *, never: bool) -> Iterato
     found = list(nofit.findings(nofit.Case(gang, room, binding, never)))
     # Only all of them together leave no placement, so the first one, which is the verdict, carries what binds in each.
     together = tuple(dict.fromkeys(constraint for finding in found for constraint in finding.binding))
+    base = frozenset(state_lifts(room)) | _all_busy(room) if never else NOTHING
+    certainty = _certainty(room, is_proved=never or room.fits(base | binding) is True)
     for finding in found:
-        yield _complete(gang, room, replace(finding, binding=together) if finding is found[0] else finding)
+        first = replace(finding, binding=together) if finding is found[0] else finding
+        yield _complete(gang, room, first, certainty)
 
 
-def _complete(gang: Gang, room: Room, finding: Finding) -> Finding:
+def _certainty(room: Room, *, is_proved: bool) -> Certainty:
+    """Return whether exact searches have shown that there is no placement, and one once the cause is gone."""
+    return Certainty.PROVED if is_proved and room.fits() is False else Certainty.UNPROVEN
+
+
+def _complete(gang: Gang, room: Room, finding: Finding, certainty: Certainty) -> Finding:
     """Add what every finding about capacity carries: members, node reasons, holders, proof."""
     # What is proved not to fit as a whole leaves at least one pod out, however well the rest does.
     placed = len(gang.placed)
@@ -130,7 +141,7 @@ def _complete(gang: Gang, room: Room, finding: Finding) -> Finding:
         members=finding.members or Members(needed, fit, needed - fit, 0),
         nodes=nodes,
         holders=finding.holders or (() if finding.code in _NEVER else holders_on(gang, room)),
-        certainty=Certainty.PROVED,
+        certainty=certainty,
     )
 
 

@@ -161,8 +161,8 @@ def _queue_without_parent(gang: Gang, found: Queue) -> Finding:
     version = gang.shard.version if gang.shard is not None else ""
     return Finding(
         ReasonCode.QUEUE_ORPHANED,
-        form="no_parent",
-        facts={"queue": found.name, "version": f" ({version})" if version else ""},
+        form="no_parent_in" if version else "no_parent",
+        facts={"queue": found.name, "version": version},
         binding=(named(ConstraintId.QUEUE_PARENT, found.name, "a parent queue", "no parent", f"Queue/{found.name}"),),
         waiting=_NO_WAIT,
         fixes=(

@@ -224,7 +224,7 @@ def _by_eviction(gang: Gang, result: GangResult) -> Finding:
     }
     return Finding(
         ReasonCode.WAITS_FOR_EVICTION,
-        form="" if evicted else "moves",
+        form="both" if evicted and moved else "" if evicted else "moves",
         facts=facts,
         holders=tuple(Holder(key, _gpus_lost(gang, key), f"yes: by {action_noun(result.action)}") for key in keys),
         waiting=Waiting(helps="yes", on=first(f"PodGroup/{key}" for key in keys)),

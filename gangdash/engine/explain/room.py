@@ -68,6 +68,13 @@ class PartDomains(NamedTuple):
     level: str
 
 
+class _Choice(NamedTuple):
+    """The domains that one subgroup may choose from, as sets of nodes."""
+
+    classes: list[int]
+    homes: list[frozenset[int]]
+
+
 _REASON_LIFTS = {reason: Lift("reason", reason.value) for reason in NodeReason}
 DOMAIN = Lift("domain")
 EVICTABLE = Lift("evictable")
@@ -229,29 +236,40 @@ class Room:
         together = self._place(nodes, lifts, {})
         if not together or DOMAIN in lifts or not self._constrained_parts:
             return together
-        return self._with_homes(nodes, lifts, 0, {}, [_HOME_CHOICES])
+        choices = [_Choice(part.classes, self._homes(part, nodes, lifts)) for part in self._constrained_parts]
+        choices.sort(key=lambda choice: len(choice.homes))
+        return self._with_homes(nodes, lifts, choices, {}, [_HOME_CHOICES])
 
     def holds(self, nodes: Sequence[int], lifts: Lifts, classes: Sequence[int]) -> bool | None:
         """Whether these classes fit on the nodes, the domains that subgroups ask for aside."""
         return self._place(nodes, lifts, {}, classes)
 
+    def _homes(self, part: PartDomains, nodes: Sequence[int], lifts: Lifts) -> list[frozenset[int]]:
+        """Return the domains that would hold the subgroup if it were alone on the nodes."""
+        inside = frozenset(nodes)
+        homes = [inside.intersection(domain.nodes) for domain in part.domains]
+        return [home for home in homes if self._place(sorted(home), lifts, {}, part.classes) is not False]
+
     def _with_homes(
-        self, nodes: Sequence[int], lifts: Lifts, part: int, homes: dict[int, frozenset[int]], budget: list[int]
+        self,
+        nodes: Sequence[int],
+        lifts: Lifts,
+        choices: Sequence[_Choice],
+        homes: dict[int, frozenset[int]],
+        budget: list[int],
     ) -> bool | None:
         """Choose a domain for each subgroup in turn; ``budget`` counts the choices that may still be tried."""
-        if part == len(self._constrained_parts):
+        if not choices:
             return self._place(nodes, lifts, homes)
-        classes, domains = self._constrained_parts[part].classes, self._constrained_parts[part].domains
-        unsure = False
-        for domain in domains:
+        classes, unsure = choices[0].classes, False
+        for chosen in choices[0].homes:
             if budget[0] <= 0:
                 return None
             budget[0] -= 1
-            chosen = frozenset(domain.nodes)
             narrower = homes | {index: homes.get(index, chosen) & chosen for index in classes}
             if not self._place(nodes, lifts, narrower, classes):
                 continue
-            answer = self._with_homes(nodes, lifts, part + 1, narrower, budget)
+            answer = self._with_homes(nodes, lifts, choices[1:], narrower, budget)
             if answer:
                 return True
             unsure |= answer is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangdash.engine.explain.build import first, spoken
+from gangdash.engine.explain.classes import Class
 from gangdash.engine.explain.holders import holders_on, usable_nodes
 from gangdash.engine.explain.nofit.case import (
     NODE_IDS,
@@ -40,57 +41,60 @@ def _gpus_busy(case: Case) -> Finding:
     if item.task.kind in {RequestKind.FRACTION, RequestKind.GPU_MEMORY, RequestKind.MIG}:
         return no_device(case)
     usable = [node for node in usable_nodes(room) if node.allocatable[GPU] > 0]
-    # GPUs beside which a pod has no CPU or memory left are free for nobody of this gang.
-    able = [node for node in usable if has_the_rest(room, item.task, node, GPU, NOTHING)] or usable
     need = total_need(room)
-    free = sum(free_gpus(room, node) for node in able)
-    ranked = sorted(able, key=lambda node: (-free_gpus(room, node), node.name))
-    best = tuple(f"{_number(free_gpus(room, node))} on {node.name}" for node in ranked if free_gpus(room, node) > 0)
+    free = {node.name: _usable_gpus(room, item, node) for node in usable}
+    idle = sum(free_gpus(room, node) for node in usable)
+    ranked = sorted(usable, key=lambda node: (-free[node.name], node.name))
+    most = free[ranked[0].name] if ranked else 0.0
     fit = room.fit_count([node.index for node in usable])
     each = Amount(item.task.request[GPU], Unit.GPU)
-    most = free_gpus(room, ranked[0]) if ranked else 0.0
     holders = holders_on(gang, room)
     facts: Facts = {
         "need": Amount(need, Unit.GPU),
-        "free": Amount(free, Unit.GPU),
-        "total": Amount(sum(node.allocatable[GPU] for node in able), Unit.GPU),
-        "nodes": len(able),
+        "free": Amount(sum(free.values()), Unit.GPU),
+        "idle": Amount(idle, Unit.GPU),
+        "total": Amount(sum(node.allocatable[GPU] for node in usable), Unit.GPU),
+        "nodes": len(usable),
         "pods": len(room.tasks),
         "fit": fit,
         "each": each,
-        "best": best,
-        "node": ranked[0].name if ranked else "none",
-        "have": Amount(most, Unit.GPU),
+        "best": tuple(f"{_number(free[node.name])} on {node.name}" for node in ranked if free[node.name] > 0),
         "holders": tuple(dict.fromkeys(spoken(holder.gang.rsplit("/", 1)[-1]) for holder in holders)),
     }
-    cluster = Constraint(ConstraintId.CLUSTER_GPU, "nodes it may use", need, free, Unit.GPU, "free GPUs")
-    node = Constraint(
-        ConstraintId.NODE_GPU,
-        ranked[0].name if ranked else "no node",
-        each.value,
-        most,
+    cluster = Constraint(
+        ConstraintId.CLUSTER_GPU,
+        "nodes it may use",
+        need,
+        sum(free.values()),
         Unit.GPU,
-        "free on the best node",
+        "free GPUs that its pods can use",
     )
+    best = ranked[0].name if ranked else "no node"
+    node = Constraint(ConstraintId.NODE_GPU, best, each.value, most, Unit.GPU, "free on the best node")
     pods = Constraint(
         ConstraintId.CLUSTER_NODES, "pods that fit", len(room.tasks), fit, Unit.PODS, "free GPUs node by node"
     )
-    scattered = free >= need
-    alone = scattered and most < each.value
-    return Finding(
-        ReasonCode.FRAGMENTED if scattered else ReasonCode.GPUS_BUSY,
-        form=_busy_form(scattered=scattered, alone=alone, beside=len(able) < len(usable), held=bool(holders)),
-        facts=facts,
-        binding=(cluster,) if not scattered else (node,) if alone else (pods,),
-        slack=() if not scattered else (cluster,) if alone else (cluster, node),
-        holders=holders,
-    )
+    if sum(free.values()) >= need:
+        alone = most < each.value
+        return Finding(
+            ReasonCode.FRAGMENTED,
+            form="none_fits" if alone else "",
+            facts=facts,
+            binding=(node,) if alone else (pods,),
+            slack=(cluster,) if alone else (cluster, node),
+            holders=holders,
+        )
+    form = "beside" if idle >= need else "" if idle and holders else "all_held" if holders else "unheld"
+    return Finding(ReasonCode.GPUS_BUSY, form=form, facts=facts, binding=(cluster,), holders=holders)
 
 
-def _busy_form(*, scattered: bool, alone: bool, beside: bool, held: bool) -> str:
-    if scattered:
-        return "none_fits" if alone else ""
-    return "beside" if beside else "" if held else "unheld"
+def _usable_gpus(room: Room, item: Class, node: NodeState) -> float:
+    """Return the node's free GPUs, no more than its other free amounts have pods for."""
+    supply = list(room.supply(node, NOTHING))
+    free = max(supply[GPU], 0.0)
+    supply[GPU] = 1e18
+    pods = room.capacity(room.classes.index(item), node.index, tuple(supply), NOTHING)
+    return min(free, pods * item.task.request[GPU]) if len(room.classes) == 1 else free if pods else 0.0
 
 
 def _number(value: float) -> str:

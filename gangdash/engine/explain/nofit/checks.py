@@ -11,7 +11,7 @@ from gangdash.engine.explain.nodestate import taint_text
 from gangdash.engine.explain.nofit.case import NO_WAIT, Case, empty_lifts, need_per_pod, total_need
 from gangdash.engine.explain.nofit.shapes import no_device, numa_split
 from gangdash.engine.explain.refusal import blocking_taints, is_state_taint
-from gangdash.engine.explain.room import Room, reason_lift
+from gangdash.engine.explain.room import NOTHING, Room, reason_lift
 from gangdash.engine.identifiers import ConstraintId, NodeReason, Unit
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.session import GPU, NodeState, TaskState
@@ -48,10 +48,10 @@ def _selector(case: Case) -> Finding:
     index = next(i for i, item in enumerate(room.classes) if item.task in tasks)
     matching = [node for node in room.nodes if NodeReason.SELECTOR not in room.reasons[index][node.index]]
     text = selector_text(tasks[0].pod)
-    fit = room.fit_count([node.index for node in matching], empty_lifts(room))
+    fit = room.fit_count([node.index for node in matching], empty_lifts(room) if case.never else NOTHING)
     return Finding(
         ReasonCode.SELECTOR_MISMATCH,
-        form="none" if not matching else "",
+        form="none" if not matching else "" if case.never else "now",
         facts={
             "pods": len(tasks),
             "selector": text,
@@ -190,14 +190,6 @@ def _claim(case: Case) -> Finding:
         binding=(
             Constraint(
                 ConstraintId.NODE_CLAIM, name, len(room.tasks), fit, Unit.PODS, "ResourceSlices and claims in use"
-            ),
-            Constraint(
-                ConstraintId.CLUSTER_NODES,
-                f"nodes with a free device of {name}",
-                len(room.tasks),
-                len(room.nodes) - len(without),
-                Unit.NODES,
-                "ResourceSlices",
             ),
         ),
     )

@@ -9,8 +9,6 @@ from gangdash.engine.explain.nofit.case import (
     amount,
     empty_lifts,
     has_the_rest,
-    largest,
-    need_per_pod,
     total_need,
 )
 from gangdash.engine.explain.room import Lifts, Room
@@ -78,7 +76,7 @@ def _node_too_small(room: Room, item: Class, slot: int, usable: list[NodeState],
 
 def _cluster_too_small(room: Room, slot: int, usable: list[NodeState], empty: Lifts) -> Finding:
     fit = room.fit_count([node.index for node in usable], empty)
-    each = need_per_pod(largest(room).task)
+    each = amount(room, slot, max(item.task.request[slot] for item in room.classes))
     need = total_need(room, slot)
     have = sum(room.supply(node, empty)[slot] for node in usable)
     told, there = amount(room, slot, need), amount(room, slot, have)
