@@ -1,4 +1,7 @@
-"""Duties to deliver: taking them on. Whoever changes something and tells about it does both in one transaction."""
+"""Duties to deliver: taking them on, having one tried again, forgetting old ones.
+
+Whoever changes something and tells about it does both in one transaction: the row is part of the change.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,19 @@ from datetime import datetime
 from celery import current_app
 from django.db import transaction
 
-from apps.delivery.choices import DeliveryKind
+from apps.accounts.models import User
+from apps.accounts.services import audit_record
+from apps.delivery.choices import DeliveryKind, DeliveryState, StopScope
 from apps.delivery.messages import Message, encode, headline
 from apps.delivery.models import Channel, Delivery
+from apps.delivery.sending import send_due
+from apps.errors import ApplicationError
 
 SEND_TASK = "delivery.send_due"
 KEY_LENGTH = 200
+FINISHED = (DeliveryState.SENT, DeliveryState.STOPPED, DeliveryState.CARRIED)
+
+__all__ = ["deliveries_prune", "delivery_resend", "enqueue", "send_ask", "send_due", "stored_key"]
 
 
 def enqueue(
@@ -50,3 +60,21 @@ def stored_key(key: str) -> str:
     if len(key) <= KEY_LENGTH:
         return key
     return f"{key[: KEY_LENGTH - 65]}-{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+@transaction.atomic
+def delivery_resend(*, delivery: Delivery, actor: User, address: str | None = None) -> None:
+    """Have a message sent now: one that gave up, one that waits for its next attempt, or again one that went out."""
+    rows = Delivery.objects.filter(pk=delivery.pk, claim="").exclude(state=DeliveryState.CARRIED)
+    was_sent = delivery.state == DeliveryState.SENT
+    changes = {"state": DeliveryState.DUE, "due_at": None, "stop_scope": StopScope.NONE, "sent_at": None}
+    if not rows.update(may_repeat=delivery.may_repeat or was_sent, **changes):
+        raise ApplicationError("delivery_not_resendable", "It is being sent just now, or a digest carried it")
+    audit_record(action="delivery.resend", actor=actor, target=str(delivery.uuid), address=address)
+    transaction.on_commit(send_ask, robust=True)
+
+
+def deliveries_prune(*, before: datetime) -> int:
+    """Delete what was settled before a moment and return how many; what is due stays however old it is."""
+    deleted, _by_model = Delivery.objects.filter(state__in=FINISHED, created_at__lt=before).delete()
+    return deleted

@@ -48,6 +48,34 @@ GANGDASH_KEEP_HISTORY_DAYS = env.integer("GANGDASH_KEEP_HISTORY_DAYS", 30, least
 GANGDASH_KEEP_POLL_DAYS = env.integer("GANGDASH_KEEP_POLL_DAYS", 3, least=1)
 # Answers to uploaded snapshot files.
 GANGDASH_KEEP_UPLOAD_HOURS = env.integer("GANGDASH_KEEP_UPLOAD_HOURS", 24, least=1)
+# Health reports, by age and by number per cluster; the newest of each schedule stays in any case.
+GANGDASH_KEEP_REPORT_DAYS = env.integer("GANGDASH_KEEP_REPORT_DAYS", 400, least=1)
+GANGDASH_KEEP_REPORTS = env.integer("GANGDASH_KEEP_REPORTS", 1000, least=1)
+
+# --- messages ----------------------------------------------------------------------------------------------------
+# Seals addresses and tokens of channels; several, separated by commas or spaces: the first seals, all of them open.
+GANGDASH_SECRETS_KEYS = env.secret("GANGDASH_SECRETS_KEY").replace(",", " ").split()
+# Webhooks go to public addresses over https, unless all private ones or some networks are opened here.
+GANGDASH_WEBHOOK_PRIVATE_TARGETS = env.flag("GANGDASH_WEBHOOK_PRIVATE_TARGETS", default=False)
+GANGDASH_WEBHOOK_ALLOWED_NETWORKS = env.networks("GANGDASH_WEBHOOK_ALLOWED_NETWORKS")
+# The usual proxy variables are not followed: a proxy resolves names itself, so it is named here on purpose.
+GANGDASH_WEBHOOK_PROXY = env.secret("GANGDASH_WEBHOOK_PROXY")
+# A bundle of authorities in place of the usual ones, for receivers inside.
+GANGDASH_WEBHOOK_CA_FILE = env.text("GANGDASH_WEBHOOK_CA_FILE")
+EMAIL_HOST = env.text("GANGDASH_SMTP_HOST")
+EMAIL_PORT = env.integer("GANGDASH_SMTP_PORT", 587, least=1, most=65_535)
+EMAIL_HOST_USER = env.text("GANGDASH_SMTP_USER")
+EMAIL_HOST_PASSWORD = env.secret("GANGDASH_SMTP_PASSWORD")
+smtp_security = env.choice("GANGDASH_SMTP_SECURITY", "starttls", ("starttls", "tls", "none"))
+EMAIL_USE_TLS, EMAIL_USE_SSL = smtp_security == "starttls", smtp_security == "tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("GANGDASH_MAIL_FROM", "gangdash@localhost")
+
+# --- what only Prometheus knows ----------------------------------------------------------------------------------
+# The server that scrapes a cluster's devices and its scheduler, for reports: one address, or NAME=URL per cluster.
+GANGDASH_PROMETHEUS_URLS = env.addresses("GANGDASH_PROMETHEUS_URL")
+# Sent to these servers as a bearer token.
+GANGDASH_PROMETHEUS_TOKEN = env.secret("GANGDASH_PROMETHEUS_TOKEN")
 
 # --- Django ------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -199,7 +227,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 # --- Celery ------------------------------------------------------------------------------------------------------
 # The queue carries hints, the database carries duties: any task may be lost or run twice.
 CELERY_TASK_DEFAULT_QUEUE = "collect"
-CELERY_TASK_ROUTES = {"diagnosis.*": {"queue": "analyse"}}
+CELERY_TASK_ROUTES = {"diagnosis.*": {"queue": "analyse"}, "reports.make_report": {"queue": "analyse"}}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -224,8 +252,23 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": GANGDASH_POLL_SECONDS,
         "options": {"expires": GANGDASH_POLL_SECONDS},
     },
+    "every-five-seconds-send-what-is-due": {
+        "task": "delivery.send_due",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "every-ten-minutes-prune-the-delivery-log": {
+        "task": "delivery.prune",
+        "schedule": 600.0,
+        "options": {"expires": 600.0},
+    },
     "every-ten-minutes-prune-poll-records": {
         "task": "collector.prune",
+        "schedule": 600.0,
+        "options": {"expires": 600.0},
+    },
+    "every-ten-minutes-prune-past-workloads": {
+        "task": "chains.prune",
         "schedule": 600.0,
         "options": {"expires": 600.0},
     },
@@ -233,6 +276,16 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "diagnosis.prune",
         "schedule": 600.0,
         "options": {"expires": 600.0},
+    },
+    "twice-a-minute-take-on-reports": {
+        "task": "reports.run_due",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
+    "every-hour-prune-old-reports": {
+        "task": "reports.prune",
+        "schedule": 3600.0,
+        "options": {"expires": 3600.0},
     },
 }
 

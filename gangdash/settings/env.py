@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -90,6 +92,28 @@ class Env:
         """Return a comma-separated list."""
         found = [word.strip() for word in self.text(name).split(",")]
         return [word for word in found if word] or list(default)
+
+    def networks(self, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Return a comma-separated list of address ranges."""
+        found = []
+        for word in self.words(name):
+            try:
+                found.append(ip_network(word, strict=False))
+            except ValueError:
+                self._fault(name, "holds something that is no network", "Use ranges like 10.0.0.0/8,fd00::/8")
+        return tuple(found)
+
+    def addresses(self, name: str) -> dict[str, str]:
+        """Return web addresses by name from ``NAME=URL,NAME=URL``; the name of a bare address is empty."""
+        found: dict[str, str] = {}
+        for word in self.words(name):
+            before, sign, after = word.partition("=")
+            key, url = (before.strip(), after.strip()) if sign and "://" not in before else ("", word)
+            parts = urlsplit(url)
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                self._fault(name, "holds something that is no web address", "Use https://host or NAME=https://host")
+            found[key] = url.rstrip("/")
+        return found
 
     def choice(self, name: str, default: str, allowed: tuple[str, ...]) -> str:
         """Return one of the allowed words."""
