@@ -145,7 +145,7 @@ REASONS = (
         meaning="Too few GPUs are free in all; it would fit if the holders were gone, and none of them can be moved.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "Needs {need}; {free:bare} of {total:bare} GPUs {free:~is|are} free on the {nodes:node|nodes} it may use, "
+            "Needs {need}; {free:bare} of {total} {free:~is|are} free on the {nodes:node|nodes} it may use, "
             "the rest is held by {holders:list}."
         ),
         forms={
@@ -162,8 +162,7 @@ REASONS = (
                 "{nodes:node|nodes} it may use, the rest is held by {holders:list}."
             ),
             "unheld": (
-                "Needs {need}; {free:bare} of {total:bare} GPUs {free:~is|are} free on the {nodes:node|nodes} it may "
-                "use."
+                "Needs {need}; {free:bare} of {total} {free:~is|are} free on the {nodes:node|nodes} it may use."
             ),
         },
         evidence=("free GPUs per node", "holders and whether each could be evicted"),
@@ -321,7 +320,7 @@ REASONS = (
         meaning="Too few nodes publish free devices for a resource claim of the pods.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "{fit} of {pods} pods {fit:~fits|fit}: {without:node has|nodes have} no free device of class "
+            "{fit} of {pods:pod|pods} {fit:~fits|fit}: {without:node has|nodes have} no free device of class "
             "{device_class} ({examples:list})."
         ),
         evidence=("ResourceClaim", "ResourceSlice per node", "DeviceClass"),

@@ -47,7 +47,7 @@ REASONS = (
         forms={
             "member": (
                 "{examples:list} {pods:~names|name} scheduler {found}, so {pods:~it gets|they get} no membership: "
-                "{scheduler} counts {exist} of {needed} members."
+                "{scheduler} counts {exist} of {needed:member|members}."
             ),
             "queue_label": (
                 "{pods:pod carries|pods carry} the label {key} and {pods:~names|name} scheduler {found}; KAI's is "

@@ -63,23 +63,25 @@ REASONS = (
         title="Members are missing",
         meaning="Fewer pods exist than the gang needs before the scheduler may start it.",
         who=Who.WAIT,
-        sentence="{exist} of {needed} pods {exist:~exists|exist}; the scheduler starts a gang only when all are there.",
+        sentence=(
+            "{exist} of {needed:pod|pods} {exist:~exists|exist}; the scheduler starts a gang only when all are there."
+        ),
         forms={
             "owner": (
-                "{exist} of {needed} pods {exist:~exists|exist}; {owner} has not made the rest, and the scheduler "
+                "{exist} of {needed:pod|pods} {exist:~exists|exist}; {owner} has not made the rest, and the scheduler "
                 "starts a gang only when all are there."
             ),
             "subgroup": (
-                "Subgroup {subgroup} has {exist} of {needed} pods; the scheduler starts the gang only when all "
+                "Subgroup {subgroup} has {exist} of {needed:pod|pods}; the scheduler starts the gang only when all "
                 "are there."
             ),
             "failing": (
-                "{exist} of {needed} pods {exist:~exists|exist}: {kind} {name} has failed {failed:time|times} and "
+                "{exist} of {needed:pod|pods} {exist:~exists|exist}: {kind} {name} has failed {failed:time|times} and "
                 "waits before it tries again."
             ),
             "finished": (
-                "{exist} of {needed} pods {exist:~exists|exist} and {finished} finished; finished pods do not count, "
-                "so the rest waits."
+                "{exist} of {needed:pod|pods} {exist:~exists|exist} and {finished} finished; finished pods do not "
+                "count, so the rest waits."
             ),
         },
         evidence=("pods with the gang's annotation", "minimums of the PodGroup"),
@@ -91,15 +93,15 @@ REASONS = (
         meaning="Pods cannot be created because an admission webhook refuses them or is down.",
         who=Who.PLATFORM,
         sentence=(
-            "{kind} {name} has {exist} of {needed} pods: webhook {webhook} does not answer, so the API server "
+            "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} does not answer, so the API server "
             "refuses every new pod."
         ),
         forms={
             "component": (
-                "{kind} {name} has {exist} of {needed} pods: webhook {webhook} is down with {component} "
+                "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} is down with {component} "
                 "({state}), so the API server refuses every new pod."
             ),
-            "refuses": "{kind} {name} has {exist} of {needed} pods: webhook {webhook} refuses new pods: {problem}.",
+            "refuses": "{kind} {name} has {exist} of {needed:pod|pods}: webhook {webhook} refuses new pods: {problem}.",
         },
         evidence=("FailedCreate events", "webhook configuration and the Deployment behind it"),
         upstream=(r"failed calling webhook", r"denied the request"),

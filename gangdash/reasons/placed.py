@@ -15,7 +15,7 @@ REASONS = (
         ),
         who=Who.OWNER,
         sentence=(
-            "{placed} of {total} pods {placed:~runs|run} and {waiting:waits|wait}: its PodGroup starts pods from "
+            "{placed} of {total:pod|pods} {placed:~runs|run} and {waiting:waits|wait}: its PodGroup starts pods from "
             "{minimum} on, so nothing holds all {total} together."
         ),
         forms={
@@ -24,7 +24,7 @@ REASONS = (
                 "{need:bare} are free; each is a PodGroup of its own, though {spare:list} could hold both."
             ),
             "none": (
-                "{placed} of {total} pods {placed:~holds|hold} {held} and {waiting:pod waits|pods wait}; groups of "
+                "{placed} of {total:pod|pods} {placed:~holds|hold} {held} and {waiting:pod waits|pods wait}; groups of "
                 "{size} need each other, and {scheduler} places pods one by one: no PodGroup binds them."
             ),
         },
@@ -70,7 +70,7 @@ REASONS = (
         meaning="Several workloads hold part of what each needs, and none can complete.",
         who=Who.OWNER,
         sentence=(
-            "Has {placed} of {pods} pods; {count} {kind}s hold {held} of {total:bare} on {nodes} of "
+            "Has {placed} of {pods:pod|pods}; {count} {kind}s hold {held} of {total:bare} on {nodes} of "
             "{all_nodes:node|nodes} and each lacks pods, so none completes: no PodGroup binds them."
         ),
         evidence=("placed and waiting pods of each workload", "free capacity"),
@@ -157,12 +157,12 @@ REASONS = (
         meaning="It ran below its minimum for longer than the grace period, so the scheduler evicted the rest.",
         who=Who.OWNER,
         sentence=(
-            "{evicted} of its {needed} pods {evicted:~was|were} evicted {ago:span} ago: the gang ran below its "
+            "{evicted} of its {needed:pod|pods} {evicted:~was|were} evicted {ago:span} ago: the gang ran below its "
             "minimum of {needed} for longer than the grace period."
         ),
         forms={
             "finished": (
-                "{evicted} of its {needed} pods {evicted:~was|were} evicted {ago:span} ago because others had "
+                "{evicted} of its {needed:pod|pods} {evicted:~was|were} evicted {ago:span} ago because others had "
                 "finished: KAI {version} does not count finished pods toward the minimum of {needed}."
             ),
             "unknown": (
@@ -276,8 +276,8 @@ REASONS = (
         meaning="Nothing is wrong; a status field or condition says something that is no longer true.",
         who=Who.NOBODY,
         sentence=(
-            "{placed} of {needed} members {placed:~is|are} in place ({running} running, {finished} finished); the "
-            "condition on its PodGroup is left over."
+            "{placed} of {needed:member|members} {placed:~is|are} in place ({running} running, {finished} finished); "
+            "the condition on its PodGroup is left over."
         ),
         evidence=("pods of the gang", "conditions of the PodGroup"),
     ),

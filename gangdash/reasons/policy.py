@@ -135,12 +135,12 @@ REASONS = (
         meaning="A ResourceQuota of the namespace keeps the missing pods from being created.",
         who=Who.CLUSTER_ADMIN,
         sentence=(
-            "{exist} of {needed} pods {exist:~exists|exist}: ResourceQuota {name} allows {hard} ({resource}), "
+            "{exist} of {needed:pod|pods} {exist:~exists|exist}: ResourceQuota {name} allows {hard} ({resource}), "
             "{used:bare} used, and pending pods count."
         ),
         forms={
             "unread": (
-                "{exist} of {needed} pods {exist:~exists|exist}: ResourceQuota {name} in namespace {namespace} "
+                "{exist} of {needed:pod|pods} {exist:~exists|exist}: ResourceQuota {name} in namespace {namespace} "
                 "refuses the rest."
             ),
         },

@@ -127,9 +127,10 @@ class Wording(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if "|" in format_spec:
             singular, plural = format_spec.lstrip("~").split("|", 1)
+            count = value.value if isinstance(value, Amount) else value
             if format_spec.startswith("~"):
-                return singular if value == 1 else plural
-            return counted(value, singular, plural)
+                return singular if count == 1 else plural
+            return counted(count, singular, plural)
         if isinstance(value, Amount):
             return _amount_words(value, bare=format_spec == "bare")
         if format_spec:

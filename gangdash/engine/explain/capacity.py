@@ -50,6 +50,8 @@ def _resource_rank(name: str) -> tuple[int, str]:
 
 def capacity(gang: Gang, room: Room) -> Iterator[Finding]:
     """Yield why the step fits nowhere: node state, never, or now; what else is in the way comes after."""
+    if room.fits():
+        return
     states = state_lifts(room)
     smallest = room.smallest(states) if states else None
     # A set that the search could not prove to help is not told as one that would.

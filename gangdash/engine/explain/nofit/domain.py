@@ -56,7 +56,8 @@ def no_domain(case: Case) -> Finding:
     in_gpus = Constraint(ConstraintId.DOMAIN_GPU, scope, need, have, Unit.GPU, source)
     in_pods = Constraint(ConstraintId.DOMAIN_PODS, scope, len(wanted), fit, Unit.PODS, source)
     # What fits by numbers can still find no domains for all its subgroups at once.
-    binding = in_gpus if have < need else in_pods if fit < len(wanted) else _together(scope, facts, source)
+    in_sum = have < need and not facts["claim"]
+    binding = in_gpus if in_sum else in_pods if fit < len(wanted) else _together(scope, facts, source)
     return Finding(
         ReasonCode.DOMAIN_TOO_SMALL if never else ReasonCode.DOMAIN_BUSY,
         form=_form(case, concern, facts, binding),
