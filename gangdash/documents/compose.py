@@ -64,6 +64,7 @@ def explanation_document(item: Explanation, snapshot: ClusterSnapshot, digest: s
         engine=__version__,
         not_read=list(item.not_read),
         not_modelled=list(item.not_modelled),
+        fixes_untried=item.fixes_untried,
     )
 
 

@@ -159,7 +159,11 @@ class SchedulerEntry(msgspec.Struct, frozen=True):
 
 
 class ExplanationDocument(msgspec.Struct, frozen=True):
-    """Document two: why this gang waits and what would start it."""
+    """Document two: why this gang waits and what would start it.
+
+    ``fixes_refused`` counts changes that were re-run and did not start it, ``fixes_untried`` those that were not re-run
+    because the budget of re-runs had ended.
+    """
 
     gang: GangEntry
     verdict: Verdict
@@ -185,6 +189,7 @@ class ExplanationDocument(msgspec.Struct, frozen=True):
     engine: str
     not_read: list[str]
     not_modelled: list[str]
+    fixes_untried: int = 0
 
 
 class Diagnosis(msgspec.Struct, frozen=True):

@@ -63,7 +63,7 @@ def _lines(entry: ExplanationDocument) -> Iterator[str]:
     yield from _labelled("nodes", (_node(group) for group in entry.nodes))
     yield from _labelled("held by", _holders(entry))
     yield from _labelled("also", (f"{other.code}: {clean(other.sentence)}" for other in entry.also))
-    yield from _labelled("fix", (_fix(fix) for fix in entry.fixes))
+    yield from _labelled("fix", _fixes(entry))
     yield from _labelled("waiting", _waiting(entry))
     if entry.scheduler.text:
         yield from _labelled("scheduler", [f"{entry.scheduler.match}: {clean(entry.scheduler.text)}"])
@@ -97,6 +97,13 @@ def _holders(entry: ExplanationDocument) -> Iterator[str]:
 
 def _node(group: NodeEntry) -> str:
     return f"{counted(group.count, 'node', 'nodes')} {group.reason} ({listed(group.examples)})"
+
+
+def _fixes(entry: ExplanationDocument) -> Iterator[str]:
+    yield from (_fix(fix) for fix in entry.fixes)
+    if entry.fixes_untried:
+        count = counted(entry.fixes_untried, "more change was", "more changes were")
+        yield f"{count} not tried: the budget of re-runs ended"
 
 
 def _fix(fix: FixEntry) -> str:
