@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.paging import CursorPages
-from apps.api.views import ReadView, plain
-from apps.chains.models import TopObject
-from apps.chains.selectors import top_by_id, top_list
+from apps.api.views import MomentQuery, ReadView, moment_of, plain
+from apps.chains.models import TopMoment, TopObject
+from apps.chains.moments import top_then
+from apps.chains.selectors import moment_list, top_by_id, top_by_id_at, top_list, top_list_at
 from apps.workloads.veil import Veil
 
 ID = OpenApiParameter("deployment_id", str, OpenApiParameter.PATH, description="cluster~uid, as lists give it")
@@ -105,6 +106,7 @@ class DeploymentQuery(serializers.Serializer[Any]):
     cluster = serializers.CharField(max_length=253, required=False)
     namespace = serializers.CharField(max_length=253, required=False)
     text = serializers.CharField(max_length=200, required=False, allow_blank=True, help_text="Parts of names.")
+    at = serializers.DateTimeField(required=False, help_text="A moment in the past: how the workloads stood then.")
     page_size = serializers.IntegerField(min_value=1, max_value=CursorPages.max_page_size, required=False)
 
 
@@ -124,19 +126,53 @@ class DeploymentList(ReadView, generics.GenericAPIView[TopObject]):
         query = DeploymentQuery(data=plain(request.query_params))
         query.is_valid(raise_exception=True)
         wanted = {name: query.validated_data.get(name, "") for name in ("cluster", "namespace", "text")}
-        rows = top_list(scope=self.scope, **wanted).order_by("pk")
-        page = self.paginate_queryset(rows)
+        at = query.validated_data.get("at")
+        if at is None:
+            page = self.paginate_queryset(top_list(scope=self.scope, **wanted).order_by("pk"))
+        else:
+            moments: Any = top_list_at(scope=self.scope, at=at, **wanted).order_by("pk")
+            page = [top_then(moment) for moment in self.paginate_queryset(moments) or ()]
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), "veil": self.veil}
 
 
+class MomentSerializer(serializers.Serializer[TopMoment]):
+    """How a workload stood from a moment on; ``until`` is null while it still does."""
+
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField(allow_null=True)
+    stage = serializers.CharField(source="facts.stage")
+    controller = serializers.CharField(source="facts.controller")
+    problem = serializers.SerializerMethodField()
+    is_overdue = serializers.BooleanField(source="facts.is_overdue")
+
+    def get_problem(self, row: TopMoment) -> str:
+        veil: Veil = self.context["veil"]
+        return veil.text(row.facts["problem"], cluster=row.cluster.name)
+
+
 @extend_schema(parameters=[ID])
 class DeploymentDetail(ReadView):
-    """One workload, component by component."""
+    """One workload, component by component, now or as it stood at a moment."""
 
-    @extend_schema(operation_id="deployments_get", responses=DeploymentDetailSerializer)
+    @extend_schema(operation_id="deployments_get", parameters=[MomentQuery], responses=DeploymentDetailSerializer)
     def get(self, request: Request, deployment_id: str) -> Response:
-        found = top_by_id(scope=self.scope, public_id=deployment_id)
+        at = moment_of(request)
+        if at is None:
+            found = top_by_id(scope=self.scope, public_id=deployment_id)
+        else:
+            found = top_by_id_at(scope=self.scope, at=at, public_id=deployment_id)
         return Response(DeploymentDetailSerializer(found, context={"veil": self.veil}).data)
+
+
+@extend_schema(parameters=[ID])
+class DeploymentTimeline(ReadView):
+    """Where one workload stood over time, oldest first, as far as it is kept."""
+
+    @extend_schema(operation_id="deployments_timeline", responses=MomentSerializer(many=True))
+    def get(self, request: Request, deployment_id: str) -> Response:
+        top = top_by_id(scope=self.scope, public_id=deployment_id)
+        rows = moment_list(top=top).select_related("cluster").reverse()
+        return Response([MomentSerializer(row, context={"veil": self.veil}).data for row in rows])

@@ -19,7 +19,7 @@ from rest_framework.response import Response
 
 from apps.accounts.services import audit_record
 from apps.api.paging import CursorPages
-from apps.api.views import ReadView, client_address, plain
+from apps.api.views import MomentQuery, ReadView, client_address, moment_of, plain
 from apps.clusters.choices import Freshness
 from apps.clusters.selectors import freshness_state
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline
@@ -215,12 +215,6 @@ class GangQuery(serializers.Serializer[GangFilter]):
         return GangFilter(text=text, **{name: tuple(sorted(values)) for name, values in wanted.items()})
 
 
-class MomentQuery(serializers.Serializer[Any]):
-    """Which explanation: the current one, or the one that held at a moment in the past."""
-
-    at = serializers.DateTimeField(required=False, help_text="A moment in the past.")
-
-
 @extend_schema_view(
     get=extend_schema(operation_id="gangs_list", parameters=[GangQuery], responses=GangSerializer(many=True))
 )
@@ -266,16 +260,9 @@ class GangView(ReadView):
     def gang(self, gang_id: str) -> Gang:
         return gang_get(scope=self.scope, public_id=gang_id)
 
-    def moment(self) -> datetime | None:
-        """Return the moment that the request names, None where it asks for now."""
-        query = MomentQuery(data=plain(self.request.query_params))
-        query.is_valid(raise_exception=True)
-        at: datetime | None = query.validated_data.get("at")
-        return at
-
     def record(self, gang_id: str) -> ExplanationRecord:
         """Return the explanation that the request asks for, the current one unless it names a moment."""
-        moment, gang = self.moment(), self.gang(gang_id)
+        moment, gang = moment_of(self.request), self.gang(gang_id)
         found = explanation_at(gang=gang, moment=moment) if moment else explanation_get(gang=gang)
         if found is None:
             raise ApplicationError("not_diagnosed", "Nothing was said about this gang at that time")
@@ -288,7 +275,7 @@ class GangDetail(GangView):
 
     @extend_schema(operation_id="gangs_get", parameters=[MomentQuery], responses=GangDetailSerializer)
     def get(self, request: Request, gang_id: str) -> Response:
-        at, gang = self.moment(), self.gang(gang_id)
+        at, gang = moment_of(request), self.gang(gang_id)
         if at is not None:
             then = gang_list_at(scope=self.scope, at=at).filter(pk=gang.pk).first()
             if then is None:

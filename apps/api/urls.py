@@ -7,7 +7,7 @@ from django.urls import URLPattern, path, re_path
 from apps.api.audit import AuditList
 from apps.api.checks import CheckList
 from apps.api.clusters import ClusterHealth, ClusterList, ClusterSnapshot
-from apps.api.deployments import DeploymentDetail, DeploymentList
+from apps.api.deployments import DeploymentDetail, DeploymentList, DeploymentTimeline
 from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
 from apps.api.gangs import GangAttempts, GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
 from apps.api.reasons import ReasonDetail, ReasonList
@@ -30,6 +30,7 @@ urlpatterns: list[URLPattern] = [
     path("gangs/<str:gang_id>/snapshot", GangSnapshot.as_view(), name="gang-snapshot"),
     path("deployments", DeploymentList.as_view(), name="deployments"),
     path("deployments/<str:deployment_id>", DeploymentDetail.as_view(), name="deployment"),
+    path("deployments/<str:deployment_id>/timeline", DeploymentTimeline.as_view(), name="deployment-timeline"),
     path("resolve", ResolveView.as_view(), name="resolve"),
     path("checks", CheckList.as_view(), name="checks"),
     path("reasons", ReasonList.as_view(), name="reasons"),

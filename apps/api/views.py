@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.http import QueryDict
@@ -10,6 +11,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import conditional_page
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -77,3 +79,17 @@ def client_address(request: Request) -> str | None:
     """Return the peer's address as the web server saw it."""
     address: Any = request.META.get("REMOTE_ADDR")
     return address or None
+
+
+class MomentQuery(serializers.Serializer[Any]):
+    """What is asked for: how it is now or, where a moment is named, how it was then."""
+
+    at = serializers.DateTimeField(required=False, help_text="A moment in the past.")
+
+
+def moment_of(request: Request) -> datetime | None:
+    """Return the moment that a request names, None where it asks for now."""
+    query = MomentQuery(data=plain(request.query_params))
+    query.is_valid(raise_exception=True)
+    at: datetime | None = query.validated_data.get("at")
+    return at

@@ -1,7 +1,7 @@
 """What a person submitted to Dynamo or Grove and where it stands, and which gangs every object leads to.
 
-Facts of the newest reading only: an object that is gone has no row. What the scheduler does with a gang is the gang's
-own row and explanation.
+A workload and a link are facts of the newest reading only: an object that is gone has no row. How a workload stood
+before is in its moments. What the scheduler does with a gang is the gang's own row and explanation.
 """
 
 from __future__ import annotations
@@ -54,6 +54,44 @@ class TopObject(models.Model):
     def public_id(self) -> str:
         """Return the stable id of REST and links, made as a gang's is."""
         return f"{self.cluster.name}~{self.uid}"
+
+
+class TopMoment(models.Model):
+    """A workload as it was from ``since`` until ``until``; the open one says what its ``TopObject`` says."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="top_moments")
+    uid = models.CharField(max_length=64)
+    kind = models.CharField(max_length=64)
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    facts = models.JSONField(default=dict)
+    """The other fields of ``TopObject``; times as ISO 8601."""
+
+    class Meta:
+        ordering: ClassVar = ["cluster", "namespace", "name", "since", "pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["cluster", "uid", "since"], name="top_moment_once"),
+            models.UniqueConstraint(
+                fields=["cluster", "uid"], condition=models.Q(until=None), name="one_open_moment_per_top_object"
+            ),
+        ]
+        # What stood at a moment: few rows have not ended before it. Retention goes by it too.
+        indexes: ClassVar = [models.Index(fields=["cluster", "until"], name="top_moment_until")]
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name} since {self.since:%Y-%m-%d %H:%M:%S}"
+
+
+class RecordedReading(models.Model):
+    """Which reading the rows of workloads were brought to: an older one where a poll died just after its commit."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="recorded_reading")
+    reading_id = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"reading {self.reading_id} of {self.cluster}"
 
 
 class ChainLink(models.Model):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from apps.accounts.scope import Scope
-from apps.chains.models import ChainLink, TopObject
+from apps.accounts.scope import EVERYTHING, Scope
+from apps.chains.models import ChainLink, TopMoment, TopObject
+from apps.chains.moments import top_then
+from apps.diagnosis.selectors import gang_list_at, gang_then
 from apps.workloads.models import Gang, Pod
 
 POD, PODGROUP = "Pod", "PodGroup"
@@ -34,6 +37,26 @@ def top_list(*, scope: Scope, cluster: str = "", namespace: str = "", text: str 
     return rows
 
 
+def top_list_at(
+    *, scope: Scope, at: datetime, cluster: str = "", namespace: str = "", text: str = ""
+) -> QuerySet[TopMoment]:
+    """Return how the visible workloads stood at a moment; ``top_then`` makes a workload of each."""
+    held = Q(until=None) | Q(until__gt=at)
+    rows = TopMoment.objects.select_related("cluster").filter(held, scope.namespace_filter(), since__lte=at)
+    if cluster:
+        rows = rows.filter(cluster__name=cluster)
+    if namespace:
+        rows = rows.filter(namespace=namespace)
+    for word in text.replace("\x00", "").split():
+        rows = rows.filter(name__icontains=word)
+    return rows
+
+
+def moment_list(*, top: TopObject) -> QuerySet[TopMoment]:
+    """Return how a workload stood over time, newest first."""
+    return TopMoment.objects.filter(cluster=top.cluster, uid=top.uid).order_by("-since", "-pk")
+
+
 def top_get(*, scope: Scope, cluster: str, kind: str, namespace: str, name: str) -> TopObject:
     """Return one workload; ``TopObject.DoesNotExist`` where it is not there or not visible."""
     if "\x00" in f"{cluster}{kind}{namespace}{name}":
@@ -50,12 +73,43 @@ def top_by_id(*, scope: Scope, public_id: str) -> TopObject:
     return top_list(scope=scope, cluster=cluster).get(uid=uid)
 
 
-def gangs_of_top(*, top: TopObject) -> dict[str, Gang]:
-    """Return a workload's gangs by name, and under its own name the explanation of what never became one."""
+def top_get_at(*, scope: Scope, at: datetime, cluster: str, kind: str, namespace: str, name: str) -> TopObject:
+    """Return one workload as it stood at a moment; ``TopObject.DoesNotExist`` where that is not kept or not visible."""
+    if "\x00" in f"{cluster}{kind}{namespace}{name}":
+        raise TopObject.DoesNotExist
+    rows = top_list_at(scope=scope, at=at, cluster=cluster, namespace=namespace).filter(kind=kind, name=name)
+    return _then(rows)
+
+
+def top_by_id_at(*, scope: Scope, at: datetime, public_id: str) -> TopObject:
+    """Return one workload as it stood at a moment, by the id of REST."""
+    cluster, _, uid = public_id.partition("~")
+    if "\x00" in public_id:
+        raise TopObject.DoesNotExist
+    return _then(top_list_at(scope=scope, at=at, cluster=cluster).filter(uid=uid))
+
+
+def _then(rows: QuerySet[TopMoment]) -> TopObject:
+    found = rows.order_by("-since", "-pk").first()
+    if found is None:
+        raise TopObject.DoesNotExist
+    return top_then(found)
+
+
+def gangs_of_top(*, top: TopObject, at: datetime | None = None) -> dict[str, Gang]:
+    """Return a workload's gangs by name, and under its own name the explanation of what never became one.
+
+    Of a moment in the past the gangs that had a verdict then, with it.
+    """
     names = {name for gang in top.gangs for name in gang["podgroups"]}
-    present = Gang.objects.select_related("cluster").filter(cluster=top.cluster, namespace=top.namespace, gone_at=None)
-    rows = present.filter(Q(kind=PODGROUP, name__in=names) | Q(kind=top.kind, name=top.name))
-    return {row.name if row.kind == PODGROUP else f"{row.kind}/{row.name}": row for row in rows}
+    if at is None:
+        found = Gang.objects.select_related("cluster").filter(gone_at=None)
+    else:
+        found = gang_list_at(scope=EVERYTHING, at=at)
+    of_top = found.filter(cluster=top.cluster, namespace=top.namespace)
+    rows = of_top.filter(Q(kind=PODGROUP, name__in=names) | Q(kind=top.kind, name=top.name))
+    gangs = rows if at is None else (gang_then(row, at=at) for row in rows)
+    return {row.name if row.kind == PODGROUP else f"{row.kind}/{row.name}": row for row in gangs}
 
 
 def resolve(*, scope: Scope, cluster: str, kind: str, namespace: str, name: str) -> Resolved:

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from apps.chains.models import ChainLink, TopObject
+from apps.chains.models import ChainLink, RecordedReading, TopObject
+from apps.chains.moments import moments_record
 from apps.clusters.models import Cluster
 from gangdash.engine.chain import Chain, remarks_of, standing_of
 from gangdash.engine.chain.ladder import gangs_of, ladder_of, leads
@@ -28,23 +29,24 @@ Row = TypeVar("Row", TopObject, ChainLink)
 
 
 def chains_record(
-    *, cluster: Cluster, snapshot: ClusterSnapshot, as_of: datetime, is_unchanged: bool = False, **_more: Any
+    *, cluster: Cluster, snapshot: ClusterSnapshot, as_of: datetime, reading_id: int | None = None, **_more: Any
 ) -> int:
     """Write the workloads of a reading; return how many rows were written or removed. ``_more`` is the signal's own.
 
-    In a cluster that has not changed only time can have run out, which matters to those that stand at a stage.
+    With a reading that was written already only time can have run out, which matters to those that stand at a stage.
     """
     chain = Chain(snapshot)
-    if is_unchanged:
+    if reading_id is not None and RecordedReading.objects.filter(cluster=cluster, reading_id=reading_id).exists():
         return _sync_standing(cluster, chain, as_of)
     tops = [_top(chain, top, as_of) for top in chain.tops()]
     links = [_link(key, gangs) for key, gangs in leads(chain).items()]
-    unread = _unread(snapshot)
+    keep = _unread(snapshot).__contains__
     with transaction.atomic():
-        written = _sync(cluster, TopObject, ("uid",), tops, keep=unread.__contains__)
-        return written + _sync(
-            cluster, ChainLink, ("kind", "namespace", "name", "uid"), links, keep=unread.__contains__
-        )
+        written = _sync_tops(cluster, tops, as_of, keep=keep)
+        written += _written(cluster, ChainLink, ("kind", "namespace", "name", "uid"), links, keep=keep)
+        if reading_id is not None:
+            RecordedReading.objects.update_or_create(cluster=cluster, defaults={"reading_id": reading_id})
+    return written
 
 
 def _sync_standing(cluster: Cluster, chain: Chain, as_of: datetime) -> int:
@@ -53,7 +55,21 @@ def _sync_standing(cluster: Cluster, chain: Chain, as_of: datetime) -> int:
     if not standing:
         return 0
     tops = [_top(chain, top, as_of) for top in chain.tops() if top.meta.uid in standing]
-    return _sync(cluster, TopObject, ("uid",), tops, keep=lambda _: True)
+    with transaction.atomic():
+        return _sync_tops(cluster, tops, as_of, keep=lambda _: True)
+
+
+def _sync_tops(cluster: Cluster, tops: list[TopObject], as_of: datetime, *, keep: Callable[[str], bool]) -> int:
+    """Write the workloads and, with them, from when on each stood so."""
+    changed, gone = _sync(cluster, TopObject, ("uid",), tops, keep=keep)
+    moments_record(cluster=cluster, changed=changed, gone=(str(uid) for (uid,) in gone), as_of=as_of)
+    return len(changed) + len(gone)
+
+
+def _written(cluster: Cluster, model: type[Row], key: tuple[str, ...], found: list[Row], *, keep: Callable[[str], bool]
+             ) -> int:  # fmt: skip
+    changed, gone = _sync(cluster, model, key, found, keep=keep)
+    return len(changed) + len(gone)
 
 
 def _unread(snapshot: ClusterSnapshot) -> frozenset[str]:
@@ -116,9 +132,12 @@ def _sync(
     found: list[Row],
     *,
     keep: Callable[[str], bool],
-) -> int:
-    """Make the cluster's rows of a model equal to ``found``; rows that ``keep`` names by their kind stay."""
-    stored: dict[Hashable, tuple[int, str, str]] = {}
+) -> tuple[list[Row], list[tuple[Hashable, ...]]]:
+    """Make the cluster's rows of a model equal to ``found``; rows that ``keep`` names by their kind stay.
+
+    Returns the rows that changed and the keys of those that went.
+    """
+    stored: dict[tuple[Hashable, ...], tuple[int, str, str]] = {}
     for known in model.objects.filter(cluster=cluster).values(*{"pk", "fingerprint", "kind", *key}).iterator():
         stored[tuple(known[name] for name in key)] = (known["pk"], known["fingerprint"], known["kind"])
     current = {tuple(getattr(row, name) for name in key): row for row in found}
@@ -130,7 +149,8 @@ def _sync(
     model.objects.bulk_create(
         changed, BATCH, update_conflicts=True, unique_fields=["cluster", *key], update_fields=facts
     )
-    gone = [pk for identity, (pk, _, kind) in stored.items() if identity not in current and not keep(kind)]
-    for start in range(0, len(gone), BATCH):
-        model.objects.filter(pk__in=gone[start : start + BATCH]).delete()
-    return len(changed) + len(gone)
+    gone = {identity: pk for identity, (pk, _, kind) in stored.items() if identity not in current and not keep(kind)}
+    keys = list(gone.values())
+    for start in range(0, len(keys), BATCH):
+        model.objects.filter(pk__in=keys[start : start + BATCH]).delete()
+    return changed, list(gone)

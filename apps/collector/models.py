@@ -36,14 +36,19 @@ class Reading(models.Model):
         return f"{self.cluster.name} {self.as_of:%Y-%m-%d %H:%M:%S}"
 
 
-class ReadingBody(models.Model):
-    """The packed objects of a reading, apart from it so that no list ever loads them."""
+class ReadingContent(models.Model):
+    """The packed objects of one content, apart from the readings so that no list ever loads them.
 
-    reading = models.OneToOneField(Reading, on_delete=models.CASCADE, primary_key=True, related_name="body")
+    A cluster that comes back to what it was has another reading of the same content: it is kept once, and found by
+    cluster and key.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="reading_contents")
+    key = models.CharField(max_length=64)
     packed = models.BinaryField()
 
     class Meta:
-        verbose_name_plural = "reading bodies"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["cluster", "key"], name="reading_content_once")]
 
     def __str__(self) -> str:
-        return f"body of {self.reading_id}"
+        return f"{self.cluster_id} {self.key[:12]}"

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from apps.collector.models import Reading as StoredReading
-from apps.collector.models import ReadingBody
+from apps.collector.models import ReadingContent
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.kube.reading import History, Reading
 from gangdash.snapshot.archive import Limits, load_bytes, write_dump
@@ -54,8 +54,8 @@ def settled(reading: Reading, snapshot: ClusterSnapshot) -> Reading:
 
 def unpacked(*, reading: StoredReading, as_of: datetime, history: Mapping[str, Any], name: str) -> Reading:
     """Return a stored reading as of a moment, with what was known before it."""
-    body = ReadingBody.objects.get(reading=reading)
-    return opened(bytes(body.packed), as_of=as_of, history=history, name=name)
+    content = ReadingContent.objects.get(cluster=reading.cluster_id, key=reading.content_key)
+    return opened(bytes(content.packed), as_of=as_of, history=history, name=name)
 
 
 def opened(content: bytes, *, as_of: datetime, history: Mapping[str, Any], name: str) -> Reading:

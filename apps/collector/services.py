@@ -21,7 +21,7 @@ from apps.clusters.sources import ClusterSource
 from apps.collector.connections import LiveReading, cluster_read
 from apps.collector.history import FoundHistory, capacity_sample, found_history, history_sync
 from apps.collector.models import Reading as StoredReading
-from apps.collector.models import ReadingBody
+from apps.collector.models import ReadingContent
 from apps.collector.packing import Packed, packed
 from apps.collector.rows import FoundRows, found_rows
 from apps.collector.selectors import reading_newest
@@ -66,6 +66,7 @@ class Stored:
 
     rows_written: int
     is_unchanged: bool
+    reading_id: int
 
 
 def cluster_poll(*, cluster: Cluster, source: ClusterSource) -> PollRun:
@@ -124,6 +125,7 @@ def _finish(run: PollRun, live: LiveReading, snapshot: ClusterSnapshot) -> None:
         # Each receiver on its own: one that fails is logged, and the others and the poll go on.
         def tell() -> None:
             facts = {"snapshot": snapshot, "as_of": as_of, "is_unchanged": stored.is_unchanged}
+            facts["reading_id"] = stored.reading_id
             reading_done.send_robust(sender=Cluster, cluster=run.cluster, **facts)
 
         transaction.on_commit(tell, robust=True)
@@ -139,13 +141,21 @@ def reading_is_known(*, cluster: Cluster, content: Packed) -> bool:
 def reading_store(*, cluster: Cluster, found: Found | None, content: Packed, as_of: datetime) -> Stored:
     """Store a reading and bring the rows up to it; without rows it is the known one, whose time moves on."""
     if found is None:
-        known = StoredReading.objects.filter(cluster=cluster, content_key=content.key).order_by("-as_of")[:1]
-        StoredReading.objects.filter(pk__in=list(known.values_list("pk", flat=True))).update(confirmed_at=as_of)
+        known = StoredReading.objects.filter(cluster=cluster, content_key=content.key).latest("as_of")
+        StoredReading.objects.filter(pk=known.pk).update(confirmed_at=as_of)
         capacity_sample(cluster=cluster, now=as_of)
-        return Stored(rows_written=0, is_unchanged=True)
+        return Stored(rows_written=0, is_unchanged=True, reading_id=known.pk)
     # What no analysis has taken yet is overtaken by this one; of each minute one reading stays, for replays.
     minute = as_of.replace(second=0, microsecond=0)
     StoredReading.objects.filter(cluster=cluster, claimed_at=None, as_of__gte=minute).delete()
+    reading = _reading_create(cluster, content, as_of)
+    written = rows_sync(cluster=cluster, found=found.rows, now=as_of)
+    history_sync(cluster=cluster, found=found.history, now=as_of)
+    capacity_sample(cluster=cluster, now=as_of)
+    return Stored(rows_written=written, is_unchanged=False, reading_id=reading.pk)
+
+
+def _reading_create(cluster: Cluster, content: Packed, as_of: datetime) -> StoredReading:
     reading = StoredReading.objects.create(
         cluster=cluster,
         content_key=content.key,
@@ -154,11 +164,16 @@ def reading_store(*, cluster: Cluster, found: Found | None, content: Packed, as_
         objects_total=content.objects,
         packed_bytes=len(content.content),
     )
-    ReadingBody.objects.create(reading=reading, packed=content.content)
-    written = rows_sync(cluster=cluster, found=found.rows, now=as_of)
-    history_sync(cluster=cluster, found=found.history, now=as_of)
-    capacity_sample(cluster=cluster, now=as_of)
-    return Stored(rows_written=written, is_unchanged=False)
+    # A cluster that flaps comes back to contents that are there.
+    ReadingContent.objects.get_or_create(cluster=cluster, key=content.key, defaults={"packed": content.content})
+    contents_prune(cluster=cluster)
+    return reading
+
+
+def contents_prune(*, cluster: Cluster) -> int:
+    """Delete the contents that no reading has any more; return how many."""
+    kept = StoredReading.objects.filter(cluster=cluster).order_by().values("content_key")
+    return ReadingContent.objects.filter(cluster=cluster).exclude(key__in=kept).delete()[0]
 
 
 def diagnosis_ask() -> None:

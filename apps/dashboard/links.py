@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
+from apps.dashboard.numbers import iso
 from apps.workloads.models import Gang
 
 
@@ -25,3 +27,8 @@ def absolute(request: HttpRequest, path: str) -> str:
 def in_cluster(name: str, cluster: str) -> str:
     """Return a page that shows one cluster, with that cluster picked."""
     return f"{reverse(f'dashboard:{name}')}?{urlencode({'cluster': cluster})}"
+
+
+def with_moment(url: str, at: datetime | None) -> str:
+    """Keep a pinned moment in an address that has a query already."""
+    return f"{url}&{urlencode({'at': iso(at)})}" if at else url

@@ -121,7 +121,7 @@ def test_queries_do_not_grow_with_rows(
     count: int,
 ) -> None:
     if not count:
-        path, count = reverse("dashboard:deployment", args=TOP), 6
+        path, count = reverse("dashboard:deployment", args=TOP), 7
     many = [w.graph(f"more-{i}", state="", age=600) for i in range(12)]
     _store(cluster, *w.served(), *many)
     as_alice.get(path)

@@ -21,7 +21,7 @@ from apps.clusters.selectors import freshness_state
 from apps.dashboard import attempts_page, gang_page, numbers, stages
 from apps.dashboard.figures import figure_json
 from apps.dashboard.gang_figures import DomainRow, domain_figure, reason_figure
-from apps.dashboard.links import absolute, gang_url
+from apps.dashboard.links import absolute, gang_url, with_moment
 from apps.dashboard.marks import STALE, reason_of
 from apps.dashboard.names import level_word
 from apps.dashboard.shell import etag_of, fragment, page, scope_for
@@ -183,11 +183,6 @@ def domain_rows(ask: Ask, topology: str, level: int, label: str) -> tuple[Iterab
     if sample is None:
         return (), None
     return domains_then(sample=sample, topology=topology, level=level), sample.at
-
-
-def with_moment(url: str, at: datetime | None) -> str:
-    """Keep a pinned moment in an address that has a query already."""
-    return f"{url}&{urlencode({'at': numbers.iso(at)})}" if at else url
 
 
 def explanation_curl(request: HttpRequest, ask: Ask) -> str:

@@ -17,9 +17,8 @@ from django.utils import timezone
 from apps.accounts.scope import Scope
 from apps.clusters.selectors import cluster_list
 from apps.dashboard import filters, waiting_chart
-from apps.dashboard.links import gang_url
+from apps.dashboard.links import gang_url, with_moment
 from apps.dashboard.shell import page, scope_for
-from apps.dashboard.views.gang import with_moment
 from apps.diagnosis.selectors import gang_list_at, gang_then, waiting_series
 from apps.inventory.selectors import capacity_at
 from apps.workloads.choices import GangState

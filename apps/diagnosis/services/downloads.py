@@ -6,7 +6,7 @@ import gzip
 from datetime import datetime
 
 from apps.clusters.models import Cluster
-from apps.collector.models import Reading, ReadingBody
+from apps.collector.models import Reading, ReadingContent
 from apps.collector.packing import LEVEL, unpacked
 from apps.diagnosis.choices import AnalysisOutcome
 from apps.diagnosis.models import Snapshot
@@ -22,7 +22,7 @@ def snapshot_dump(*, snapshot: Snapshot) -> bytes:
         reading = unpacked(
             reading=snapshot.reading, as_of=snapshot.as_of, history=snapshot.history, name=snapshot.cluster.name
         )
-    except ReadingBody.DoesNotExist as error:
+    except ReadingContent.DoesNotExist as error:
         raise ApplicationError("dump_expired", "The objects of this moment are not kept any more") from error
     return gzip.compress(write_dump(reading), LEVEL, mtime=0)
 

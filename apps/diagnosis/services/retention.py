@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from apps.clusters.models import Cluster
 from apps.collector.models import Reading
 from apps.collector.selectors import reading_newest
+from apps.collector.services import contents_prune
 from apps.diagnosis.choices import AnalysisOutcome, UploadState
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot, Upload
 from apps.workloads.models import Gang
@@ -33,22 +34,28 @@ def readings_prune(*, cluster: Cluster, now: datetime) -> int:
     """Delete readings that are too old, too many or too large, oldest first, and return how many.
 
     One of each minute of the last day stays, one of each hour before that, and those at which some reason changed.
+    A content that several of them have counts once.
     """
     readings = Reading.objects.filter(cluster=cluster).order_by("-as_of", "-pk")
     needed, changes = _needed(cluster), _changes(cluster)
     left = settings.GANGDASH_KEEP_SNAPSHOT_MEGABYTES * 10**6
     before = now - timedelta(hours=settings.GANGDASH_KEEP_SNAPSHOT_HOURS)
     slots: set[datetime] = set()
+    contents: set[str] = set()
     drop = []
-    for pk, as_of, size in readings.values_list("pk", "as_of", "packed_bytes"):
+    for pk, as_of, key, packed_bytes in readings.values_list("pk", "as_of", "content_key", "packed_bytes"):
+        size = 0 if key in contents else packed_bytes
         is_wanted = as_of >= before and size <= left and (pk in changes or _slot(as_of, now) not in slots)
         if pk in needed or is_wanted:
             slots.add(_slot(as_of, now))
+            contents.add(key)
             left -= size
         else:
             drop.append(pk)
     for part in _batches(drop):
         Reading.objects.filter(pk__in=part).delete()
+    if drop:
+        contents_prune(cluster=cluster)
     return len(drop)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -28,10 +28,10 @@ def cluster() -> Cluster:
     return Cluster.objects.create(name="east", source="folder")
 
 
-def _read(cluster: Cluster, *objects: w.Object, **more: Any) -> int:
+def _read(cluster: Cluster, *objects: w.Object, reading_id: int | None = None, **more: Any) -> int:
     snapshot = w.snapshot(*objects, **more)
     rows_sync(cluster=cluster, found=found_rows(snapshot), now=NOW)
-    return chains_record(cluster=cluster, snapshot=snapshot, as_of=NOW)
+    return chains_record(cluster=cluster, snapshot=snapshot, as_of=NOW, reading_id=reading_id)
 
 
 def _resolve(user: User, kind: str, name: str, namespace: str = "team") -> Resolved:
@@ -155,10 +155,18 @@ def test_layer_that_could_not_be_read_has_no_counts(cluster: Cluster) -> None:
 
 def test_time_runs_out_in_a_cluster_that_does_not_change(cluster: Cluster) -> None:
     objects = [*w.served(), w.graph("new", state="", age=30)]
-    _read(cluster, *objects)
+    _read(cluster, *objects, reading_id=1)
     assert not TopObject.objects.get(name="new").is_overdue
-    snapshot = replace(w.snapshot(*objects), as_of=w.AS_OF + 60)
-    assert chains_record(cluster=cluster, snapshot=snapshot, as_of=NOW, is_unchanged=True) == 1
+    snapshot, later = replace(w.snapshot(*objects), as_of=w.AS_OF + 60), NOW + timedelta(seconds=60)
+    assert chains_record(cluster=cluster, snapshot=snapshot, as_of=later, reading_id=1) == 1
     assert TopObject.objects.get(name="new").is_overdue
     assert TopObject.objects.filter(name="llm").exists()
     assert ChainLink.objects.exists()
+
+
+def test_a_reading_that_a_dead_worker_left_unrecorded_is_recorded_with_the_next_poll(cluster: Cluster) -> None:
+    _read(cluster, *w.served(), reading_id=1)
+    # Reading 2 was stored and its worker died before the workloads were written; the next poll found nothing new.
+    assert _read(cluster, w.graph("new", state="", age=30), reading_id=2) > 0
+    assert [top.name for top in TopObject.objects.all()] == ["new"]
+    assert _read(cluster, w.graph("new", state="", age=30), reading_id=2) == 0

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from apps.clusters.models import Cluster, KindFreshness, PollRun
 from apps.collector import connections, services, tasks
-from apps.collector.models import Reading, ReadingBody
+from apps.collector.models import Reading, ReadingContent
 from apps.inventory.models import Node
 from apps.workloads.models import Gang, Pod
 from gangdash.simulator.server import FakeApiServer
@@ -83,7 +83,7 @@ def test_a_change_makes_a_new_reading_and_overtakes_one_that_nobody_took(api: Fa
 
 def test_nothing_secret_and_no_credential_reaches_the_database(api: FakeApiServer) -> None:
     poll()
-    stored = zlib.decompress(bytes(ReadingBody.objects.get().packed), wbits=31).decode()
+    stored = zlib.decompress(bytes(ReadingContent.objects.get().packed), wbits=31).decode()
     assert '"wait-0"' in stored
     for row in [stored, *_all_rows()]:
         assert SECRET not in row

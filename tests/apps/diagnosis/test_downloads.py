@@ -14,7 +14,7 @@ import time_machine
 from django.core.management import call_command
 
 from apps.clusters.models import Cluster
-from apps.collector.models import Reading, ReadingBody
+from apps.collector.models import Reading, ReadingContent
 from apps.diagnosis import tasks
 from apps.diagnosis.models import ExplanationRecord, Snapshot
 from apps.diagnosis.services.downloads import dump_name, snapshot_dump
@@ -82,7 +82,7 @@ def test_the_same_moment_gives_the_same_bytes(east: Cluster, store: Store) -> No
     assert snapshot_dump(snapshot=snapshot) == snapshot_dump(snapshot=snapshot)
 
 
-@pytest.mark.parametrize("model", [Reading, ReadingBody])
+@pytest.mark.parametrize("model", [Reading, ReadingContent])
 def test_a_moment_whose_objects_are_gone_says_so(east: Cluster, store: Store, model: Any) -> None:
     moments(store)
     model.objects.all().delete()
