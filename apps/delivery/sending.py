@@ -42,7 +42,7 @@ Clock = Callable[[], datetime]
 def channels_due() -> list[int]:
     """Return the channels that have something due, whether or not it may go now."""
     due = Delivery.objects.filter(state=DeliveryState.DUE)
-    return sorted(due.values_list("channel_id", flat=True).distinct())
+    return list(due.order_by("channel_id").values_list("channel_id", flat=True).distinct())
 
 
 def send_due(*, now: datetime) -> int:
