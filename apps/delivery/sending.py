@@ -131,7 +131,17 @@ def _attempt(channel: Channel, delivery: Delivery, clock: Clock) -> Outcome | No
     if not token:
         return None
     outcome = carry(channel, decode(delivery.message), envelope, reply_to=reply_to)
-    _record(channel, delivery, token, outcome, clock())
+    recorded = _record(channel, delivery, token, outcome, clock())
+    logger.info(
+        "delivery_attempted",
+        channel=channel.name,
+        host=channel.host,
+        kind=delivery.kind,
+        delivery=str(delivery.uuid),
+        outcome=outcome.verdict.value,
+        detail=outcome.detail,
+        recorded=recorded,
+    )
     return outcome
 
 
@@ -169,7 +179,7 @@ def _first(channel: Channel, delivery: Delivery) -> Delivery | None:
 
 
 @transaction.atomic
-def _record(channel: Channel, delivery: Delivery, token: str, outcome: Outcome, now: datetime) -> None:
+def _record(channel: Channel, delivery: Delivery, token: str, outcome: Outcome, now: datetime) -> bool:
     """Write down what became of an attempt, unless the row has meanwhile been taken by somebody else."""
     changes: dict[str, object] = {"claim": "", "detail": outcome.detail[:300]}
     if outcome.verdict == Verdict.SENT:
@@ -183,16 +193,7 @@ def _record(channel: Channel, delivery: Delivery, token: str, outcome: Outcome, 
     mine = Q(claim=token) | Q(claim="") if outcome.verdict == Verdict.SENT else Q(claim=token)
     recorded = Delivery.objects.filter(mine, pk=delivery.pk, state=DeliveryState.DUE).update(**changes)
     _record_on_channel(channel, delivery, outcome, now)
-    logger.info(
-        "delivery_attempted",
-        channel=channel.name,
-        host=channel.host,
-        kind=delivery.kind,
-        delivery=str(delivery.uuid),
-        outcome=outcome.verdict.value,
-        detail=outcome.detail,
-        recorded=bool(recorded),
-    )
+    return bool(recorded)
 
 
 def _pause(delivery: Delivery, outcome: Outcome, now: datetime) -> timedelta:
