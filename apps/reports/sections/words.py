@@ -1,0 +1,140 @@
+"""How a report writes amounts, shares and spans, and the small builders that every section uses.
+
+A number is written once, here, so that page, mail, Markdown and chat say the same; unset and not read have their own
+words and are never a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from apps.reports import links
+from apps.reports.content import NOT_READ_TEXT, UNSET_TEXT, Cell, Column, Figure, Known, Table
+from apps.reports.facts.waits import GangFacts
+from gangdash.engine.verdict import Verdict
+from gangdash.reasons.wording import clean, clip, duration
+
+ROWS = 10
+"""Rows of a table in a report that is to fit on paper; the total is always said."""
+HOUR = 3600.0
+NB = "\u00a0"
+MINUS = "\u2212"
+
+VERDICTS: Mapping[str, str] = {
+    Verdict.NO_FIT: "No fit",
+    Verdict.NODE: "Node state",
+    Verdict.POLICY: "Policy",
+    Verdict.CONFIG: "Config",
+    Verdict.GATED: "Gated",
+    Verdict.STUCK: "Stuck",
+    Verdict.EVICTED: "Evicted",
+    Verdict.PARTIAL: "Partial",
+    Verdict.VIOLATED: "Violated",
+    Verdict.STARTING: "Starting",
+    Verdict.WILL_START: "Will start",
+    Verdict.NO_VERDICT: "No verdict",
+    Verdict.HEALTHY: "Healthy",
+}
+"""In the order of charts."""
+
+
+def number(value: float) -> str:
+    """Write an amount: whole from ten on, else with at most two decimals; thousands separated."""
+    rounded = round(value) if abs(value) >= 10 else round(value, 2)
+    text = f"{rounded:,.2f}".rstrip("0").rstrip(".")
+    return "0" if text in {"-0", ""} else text.replace("-", MINUS)
+
+
+def signed(value: float) -> str:
+    text = number(abs(value))
+    return text if text == "0" else f"{MINUS if value < 0 else '+'}{text}"
+
+
+def counted(value: float, singular: str, plural: str = "") -> str:
+    text = number(value)
+    return f"{text}{NB}{singular if text == '1' else plural or singular + 's'}"
+
+
+def percent(share: float) -> str:
+    return f"{round(share * 100)}{NB}%".replace("-", MINUS)
+
+
+def span(seconds: float) -> str:
+    return duration(seconds).replace(" ", NB)
+
+
+def moment(at: datetime, zone: str) -> str:
+    """Write a moment in the zone of the report."""
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{local:%d %b %Y %H:%M} {local:%Z}".lstrip("0")
+
+
+def hours(seconds: float) -> float:
+    return seconds / HOUR
+
+
+def name_of(gang: GangFacts) -> str:
+    return clean(f"{gang.namespace}/{gang.name}")
+
+
+def figure(key: str, label: str, value: float | None, *, unit: str = "", text: str = "", link: str = "") -> Figure:
+    """Build a figure; without a value it is unset."""
+    if value is None:
+        return Figure(key, label, None, unit, text or UNSET_TEXT, link, known=Known.UNSET)
+    return Figure(key, label, value, unit, text or f"{number(value)}{NB}{unit}".strip(), link)
+
+
+def figure_not_read(key: str, label: str, unit: str = "") -> Figure:
+    return Figure(key, label, None, unit, NOT_READ_TEXT, known=Known.NOT_READ)
+
+
+def gpu_hours(key: str, label: str, seconds: float, *, link: str = "") -> Figure:
+    return figure(key, label, hours(seconds), unit="GPU-hours", link=link)
+
+
+def said(text: str, link: str = "") -> Cell:
+    return Cell(clean(text) or UNSET_TEXT, link=link, known=Known.VALUE if clean(text) else Known.UNSET)
+
+
+def amount(value: float | None, text: str = "", link: str = "") -> Cell:
+    """Write a number, or that there is none."""
+    if value is None:
+        return Cell(text or UNSET_TEXT, known=Known.UNSET)
+    return Cell(text or number(value), value, link)
+
+
+def lasting(seconds: float | None) -> Cell:
+    """Write a span; its bare number is in seconds."""
+    return Cell(UNSET_TEXT, known=Known.UNSET) if seconds is None else Cell(span(seconds), seconds)
+
+
+def not_read() -> Cell:
+    return Cell(NOT_READ_TEXT, known=Known.NOT_READ)
+
+
+def gang_cell(cluster: str, gang: GangFacts, at: datetime) -> Cell:
+    return Cell(name_of(gang), link=links.gang_at(cluster, gang.namespace, gang.name, gang.uid, at))
+
+
+def words(key: str, label: str) -> Column:
+    return Column(key, label)
+
+
+def numbers(key: str, label: str, unit: str = "") -> Column:
+    return Column(key, label, unit, is_number=True)
+
+
+def table(
+    key: str, title: str, columns: Sequence[Column], rows: Iterable[tuple[Cell, ...]], *, empty: str,
+    total: int | None = None,
+) -> Table:  # fmt: skip
+    """Build a table of the first rows; without a total, the rows that are given are all there are."""
+    found = tuple(rows)
+    return Table(key, title, tuple(columns), found[:ROWS], len(found) if total is None else total, empty)
+
+
+def sentence_part(text: str, limit: int = 90) -> str:
+    """Return a sentence of the store as the end of another one."""
+    return clip(text, limit).rstrip(".")
