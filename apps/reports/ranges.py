@@ -10,7 +10,7 @@ from apps.errors import ApplicationError
 
 LONGEST = timedelta(days=92)
 SHORTEST = timedelta(minutes=1)
-_SPAN = re.compile(r"(\d{1,4})([hd])")
+_SPAN = re.compile(r"([0-9]{1,4})([hd])")
 _HINT = "write it like 24h, 7d or 2026-11-29T08:00:00Z/2026-11-30T08:00:00Z"
 
 

@@ -51,14 +51,16 @@ def schedule_save(
     schedule: ReportSchedule | None = None,
     address: str | None = None,
 ) -> ReportSchedule:
-    """Create or change a schedule. It begins from now: nothing that was due before is made up for."""
+    """Create or change a schedule. A new plan counts from now: nothing that was due before is made up for."""
     _check(values)
-    row = schedule or ReportSchedule()
+    row = schedule or ReportSchedule(due_after=now, is_enabled=False)
+    was = (row.plan, row.is_enabled)
     row.name, row.frequency, row.weekday = values.name.strip(), values.frequency, values.weekday
     row.at, row.zone = values.at.replace(tzinfo=None, second=0, microsecond=0), values.zone
     row.coverage_hours, row.is_enabled = values.coverage_hours, values.is_enabled
     row.attached = sorted({form.value for form in values.attached})
-    row.due_after = now
+    if was != (row.plan, row.is_enabled):
+        row.due_after = now
     try:
         with transaction.atomic():
             row.save()

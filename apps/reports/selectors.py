@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from django.db.models import F, Q, QuerySet
 
 from apps.accounts.scope import Scope
+from apps.errors import ApplicationError
 from apps.reports.choices import ReportState
+from apps.reports.content import Content
 from apps.reports.models import Report, ReportSchedule
 
 
@@ -28,6 +31,16 @@ def report_get(*, scope: Scope, report_id: int) -> Report:
     """Return one report with its content; ``Report.DoesNotExist`` where it is not there or not visible."""
     rows = Report.objects.select_related("cluster", "schedule", "requested_by", "previous")
     return (rows if scope.sees_all else rows.none()).get(pk=report_id)
+
+
+def report_content(report: Report) -> Content:
+    """Return what a report says; ``ApplicationError`` where it is not made, or made by a version too far away."""
+    if report.state != ReportState.DONE:
+        raise ApplicationError("report_not_made", "This report is not made")
+    try:
+        return report.data()
+    except msgspec.ValidationError as error:
+        raise ApplicationError("report_not_readable", "This report was written by another version") from error
 
 
 def report_before(report: Report) -> Report | None:

@@ -8,8 +8,11 @@ from datetime import UTC
 
 from apps.reports.choices import ReportForm
 from apps.reports.content import Content
-from apps.reports.renderers import document, markdown, page, table
+from apps.reports.renderers.document import render as render_document
+from apps.reports.renderers.markdown import render as render_markdown
+from apps.reports.renderers.page import render as render_page
 from apps.reports.renderers.prepare import prepared
+from apps.reports.renderers.table import render as render_table
 
 CONTENT_TYPES: Mapping[ReportForm, str] = {
     ReportForm.HTML: "text/html; charset=utf-8",
@@ -18,10 +21,10 @@ CONTENT_TYPES: Mapping[ReportForm, str] = {
     ReportForm.CSV: "text/csv; charset=utf-8",
 }
 _WRITERS: Mapping[ReportForm, Callable[[Content], str]] = {
-    ReportForm.HTML: page.render,
-    ReportForm.MARKDOWN: markdown.render,
-    ReportForm.JSON: document.render,
-    ReportForm.CSV: table.render,
+    ReportForm.HTML: render_page,
+    ReportForm.MARKDOWN: render_markdown,
+    ReportForm.JSON: render_document,
+    ReportForm.CSV: render_table,
 }
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 

@@ -25,7 +25,7 @@ def render(content: Content, *, link: str, base_url: str) -> str:
         "more": max(table.total - ROWS_MAX, 0) if table else 0,
         "link": link,
     }
-    return render_to_string("reports/mail.html", context)
+    return render_to_string("reports/mail.html", context) + ""  # plain text: the mark of safe HTML cannot be stored
 
 
 def _waiting(content: Content) -> Table | None:

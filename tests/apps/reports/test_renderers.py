@@ -61,7 +61,8 @@ def test_each_form_is_the_same_for_the_same_content(form: ReportForm) -> None:
 def test_every_sentence_number_and_gap_is_in_every_form() -> None:
     content = samples.content()
     texts = {form: render(content, form, base_url=SITE) for form in (ReportForm.JSON, ReportForm.CSV)}
-    plain = {**texts, "html": visible_text(html(content).encode())}
+    plain = {str(form): text for form, text in texts.items()}
+    plain["html"] = visible_text(html(content).encode())
     for section in content.sections:
         wanted = [*section.sentences, *(figure.text for figure in section.figures)]
         wanted += [cell.text for tab in section.tables for row in tab.rows for cell in row]
