@@ -10,6 +10,7 @@ from django.db import transaction
 from apps.delivery.choices import DeliveryKind, DeliveryState
 from apps.delivery.messages import Severity, decode, digest_of, encode, headline
 from apps.delivery.models import Channel, Delivery
+from apps.delivery.texts import clip, one_line
 
 DIGEST_MAX = 200
 """More alerts than this become several digests."""
@@ -62,7 +63,7 @@ def _fold(channel: Channel, keys: Sequence[int], now: datetime) -> Delivery:
         kind=DeliveryKind.DIGEST,
         key=f"digest:{rows[0].pk}-{rows[-1].pk}:{len(rows)}",
         severity=message.severity,
-        title=headline(message)[:255],
+        title=clip(one_line(headline(message)), 255),
         message=encode(message),
         created_at=now,
     )

@@ -106,8 +106,20 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode(message: Message) -> str:
-    """Return the message as the JSON text that is stored."""
-    return msgspec.json.encode(message).decode()
+    """Return the message as the JSON text that is stored; half a character, which no text may hold, becomes ?."""
+    try:
+        return msgspec.json.encode(message).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_whole(msgspec.to_builtins(message))).decode()
+
+
+def _whole(value: Any) -> Any:
+    """Return plain data without lone surrogates."""
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(item) for item in value]
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def decode(text: str) -> Message:

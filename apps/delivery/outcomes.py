@@ -42,7 +42,9 @@ BOT_CHANNEL = frozenset(
      "restricted_action", "restricted_action_read_only_channel", "restricted_action_thread_only_channel",
      "two_factor_setup_required", "accesslimited", "deprecated_endpoint", "method_deprecated", "user_is_inactive"}
 )  # fmt: skip
-DETAIL_MAX = 300
+_ABOUT_ALL_MAIL = (
+    smtplib.SMTPConnectError, smtplib.SMTPHeloError, smtplib.SMTPAuthenticationError, smtplib.SMTPSenderRefused
+)  # fmt: skip
 
 
 class Verdict(Enum):
@@ -89,7 +91,7 @@ def of_mail_error(error: smtplib.SMTPException | OSError, *, host: str, is_hande
         words = f"{host} refuses every recipient ({', '.join(str(code) for code in sorted(set(codes)))})"
         return _mail(words, is_final=all(code >= 500 for code in codes), scope=StopScope.CHANNEL)
     if isinstance(error, smtplib.SMTPResponseException):
-        is_about_all = isinstance(error, smtplib.SMTPAuthenticationError | smtplib.SMTPSenderRefused)
+        is_about_all = isinstance(error, _ABOUT_ALL_MAIL)
         scope = StopScope.CHANNEL if is_about_all else StopScope.MESSAGE
         return _mail(f"{host} answered {error.smtp_code}", is_final=error.smtp_code >= 500, scope=scope)
     if isinstance(error, smtplib.SMTPNotSupportedError):

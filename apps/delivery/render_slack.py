@@ -34,7 +34,9 @@ FIXES_MAX = 2500
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 # Slack has no way to write these as themselves inside its markup, so that a look-alike stands for them.
 _LOOK_ALIKES = {"`": "\N{MODIFIER LETTER GRAVE ACCENT}", "*": "\N{ASTERISK OPERATOR}", "~": "\N{TILDE OPERATOR}"}
+_ANGLES = str.maketrans("<>", "\u2039\u203a")
 _GROUP_MENTION = re.compile(r"@(?=(?:here|channel|everyone|group)\b)", re.IGNORECASE)
+_NO_ID = re.compile(r"[^A-Za-z0-9_]+")
 _WORD_JOINER = "\N{WORD JOINER}"
 
 
@@ -191,7 +193,7 @@ def _buttons(links: Sequence[Link], base_url: str) -> dict[str, Any]:
             "type": "button",
             "text": {"type": "plain_text", "text": _plain(link.text, BUTTON_TEXT_MAX), "emoji": False},
             "url": url,
-            "action_id": f"{place}_{link.key}"[:ACTION_ID_MAX],
+            "action_id": f"{place}_{_NO_ID.sub('_', link.key)}"[:ACTION_ID_MAX],
         }
         for place, (link, url) in enumerate(found)
         if url and len(url) <= BUTTON_URL_MAX
@@ -218,5 +220,5 @@ def _mrkdwn(text: str) -> dict[str, Any]:
 
 
 def _plain(text: str, limit: int) -> str:
-    """Return text for a place without markup, where nothing needs escaping, but a mention stays none."""
-    return _cut(_no_mention(one_line(text)) or "-", limit)
+    """Return text for a place without markup, where escapes would be shown; what opens markup elsewhere is replaced."""
+    return _cut(_no_mention(one_line(text)).translate(_ANGLES) or "-", limit)

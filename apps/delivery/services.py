@@ -17,6 +17,7 @@ from apps.delivery.choices import DeliveryKind, DeliveryState, StopScope
 from apps.delivery.messages import Message, encode, headline
 from apps.delivery.models import Channel, Delivery
 from apps.delivery.sending import send_due
+from apps.delivery.texts import clip, one_line, visible
 from apps.errors import ApplicationError
 
 SEND_TASK = "delivery.send_due"
@@ -40,7 +41,7 @@ def enqueue(
             "kind": kind,
             "thread": stored_key(thread),
             "severity": message.severity,
-            "title": headline(message)[:255],
+            "title": clip(one_line(headline(message)), 255),
             "message": encode(message),
             "created_at": now,
         },
@@ -57,9 +58,10 @@ def send_ask() -> None:
 
 def stored_key(key: str) -> str:
     """Return a key as it is stored: a long one ends in its hash, so that it stays as telling as it was."""
-    if len(key) <= KEY_LENGTH:
+    shown = visible(key)
+    if shown == key and len(key) <= KEY_LENGTH:
         return key
-    return f"{key[: KEY_LENGTH - 65]}-{hashlib.sha256(key.encode()).hexdigest()}"
+    return f"{shown[: KEY_LENGTH - 65]}-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 @transaction.atomic

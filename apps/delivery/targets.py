@@ -17,6 +17,11 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 URL_MAX = 2000
+NOT_PUBLIC = tuple(
+    ipaddress.ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "64:ff9b:1::/48", "2001::/23", "3fff::/20", "5f00::/16")
+)
+"""What the standard library of some supported versions takes for public."""
 NAT64 = IPv6Network("64:ff9b::/96")
 LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".cluster.local", ".svc")
 """Names that no public resolver knows; behind a proxy, which resolves by itself, they are all there is to judge by."""
@@ -78,7 +83,9 @@ class Target:
 
 def is_public(address: Address) -> bool:
     """Return whether an address belongs to the public internet."""
-    return address.is_global and not (address.is_multicast or address.is_reserved)
+    if not address.is_global or address.is_multicast or address.is_reserved:
+        return False
+    return not any(address in network for network in NOT_PUBLIC if network.version == address.version)
 
 
 def embedded(address: Address) -> IPv4Address | None:

@@ -55,6 +55,8 @@ def logging_config(*, style: str, level: str) -> dict[str, Any]:
             "django.server": {"handlers": [], "level": level, "propagate": True},
             # Requests with a made-up host get their 400; a traceback each would let strangers fill the log.
             "django.security.DisallowedHost": {"level": "CRITICAL"},
+            # At DEBUG it writes the path of each request, which for a webhook is its secret.
+            "urllib3.connectionpool": {"level": "INFO"},
             "celery.beat": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
             "celery.app.trace": {"level": "WARNING"},

@@ -12,17 +12,20 @@ import signal
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import django
 
 django.setup()
 
-from django.core.management import call_command  # noqa: E402 - models need the set-up above
+from celery import current_app  # noqa: E402 - models need the set-up above
+from django.core.management import call_command  # noqa: E402
 from django.db import connections, transaction  # noqa: E402
 
 from apps.accounts.models import User  # noqa: E402
 from apps.delivery import claims, digests, sending, services  # noqa: E402
+from apps.delivery.carriers import carry  # noqa: E402
 from apps.delivery.channels import ChannelValues, channel_create  # noqa: E402
 from apps.delivery.choices import ChannelKind, DeliveryKind  # noqa: E402
 from apps.delivery.messages import Message  # noqa: E402
@@ -32,7 +35,7 @@ from tests.apps.delivery.far_side import FarSide, far_side  # noqa: E402
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 LATER = NOW + timedelta(hours=2)
 ALERTS_AT_ONCE = 40
-carry = sending.carry
+ASK = "send_task"
 
 
 def die(*_arguments: Any, **_named: Any) -> None:
@@ -105,7 +108,7 @@ def deaths_while_sending(channel: Channel, side: FarSide) -> dict[str, object]:
     found: dict[str, object] = {}
     for step, (owner, name, deadly) in STEPS.items():
         put(channel, step)
-        ended = ended_by(in_a_child(lambda owner=owner, name=name, deadly=deadly: send_and_die(owner, name, deadly)))
+        ended = ended_by(in_a_child(partial(send_and_die, owner, name, deadly)))
         recover()
         state = Delivery.objects.get(key=step).state
         found[step] = {"signal": ended, "received": received(side), "state": state}
@@ -124,7 +127,7 @@ def death_before_the_commit(channel: Channel) -> dict[str, object]:
 
 def death_after_the_commit(channel: Channel, side: FarSide) -> dict[str, object]:
     def change() -> None:
-        services.current_app.send_task = die
+        setattr(current_app, ASK, die)
         put(channel, "unasked")
 
     ended = ended_by(in_a_child(change))
@@ -164,7 +167,7 @@ def senders_at_once(channel: Channel, side: FarSide) -> dict[str, object]:
 def main() -> None:
     call_command("migrate", verbosity=0)
     claims.HOLD_SECONDS = 0.2
-    services.current_app.send_task = lambda *_arguments, **_named: None
+    setattr(current_app, ASK, lambda *_arguments, **_named: None)
     admin = User.objects.create_user("admin")
     with far_side() as side:
         values = ChannelValues(name="hook", url=side.url, digest_after=None)

@@ -6,11 +6,12 @@ import socket
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pytest_django import Settings
 
-from apps.delivery import transport
+from apps.delivery import targets, transport
 from apps.delivery.choices import ChannelKind, DeliveryKind, DeliveryState, StopScope
 from apps.delivery.messages import Message
 from apps.delivery.models import Channel, Delivery
@@ -178,7 +179,7 @@ def trusted(settings: Settings, certificate: Path, monkeypatch: pytest.MonkeyPat
     def found(_host: str, port: int, *_args: object, **_kw: object) -> list[object]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
-    monkeypatch.setattr("apps.delivery.targets.socket.getaddrinfo", found)
+    monkeypatch.setattr(targets, "socket", SimpleNamespace(getaddrinfo=found, SOCK_STREAM=socket.SOCK_STREAM))
     return settings
 
 

@@ -14,6 +14,7 @@ from kombu.exceptions import OperationalError
 
 from apps.accounts.models import User
 from apps.delivery import claims, sending, services, tasks
+from apps.delivery.carriers import carry
 from apps.delivery.channels import channel_pause, channel_retry, channel_test
 from apps.delivery.choices import ChannelKind, DeliveryKind, DeliveryState
 from apps.delivery.messages import Message, Severity
@@ -342,7 +343,6 @@ def test_a_slow_sender_settles_its_row_unless_somebody_else_has_it(
     make_channel: MakeChannel, side: FarSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = put(make_channel(), "a")
-    carry = sending.carry
 
     def slow(*args: object, **fields: object) -> object:
         outcome = carry(*args, **fields)  # type: ignore[arg-type]
@@ -392,7 +392,7 @@ def test_a_commit_asks_for_sending(
     make_channel: MakeChannel, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: object
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(services.current_app, "send_task", lambda name, **_fields: asked.append(name))
+    monkeypatch.setattr(current_app, "send_task", lambda name, **_fields: asked.append(name))
     channel = make_channel()
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
         put(channel, "a")
