@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from gangdash import __version__
 from gangdash.documents.compose import whole
@@ -23,7 +23,15 @@ _WAITING = frozenset({PodOutcome.PENDING, PodOutcome.GATED})
 _PLACED = frozenset({PodOutcome.BOUND, PodOutcome.PIPELINED, PodOutcome.MOVED, PodOutcome.KEPT})
 
 
-def what_if(snapshot: ClusterSnapshot, wanted: Sequence[Change]) -> WhatIf:
+Counts = Callable[[str], bool]
+"""Whether gangs of a namespace are counted in totals."""
+
+
+def _all(_namespace: str) -> bool:
+    return True
+
+
+def what_if(snapshot: ClusterSnapshot, wanted: Sequence[Change], *, counts: Counts = _all) -> WhatIf:
     """Run every shard's cycle with and without the changes; raises ``ChangeError`` for one that cannot be made."""
     changed = apply(snapshot, wanted)
     before, after = run_all(snapshot), run_all(changed)
@@ -41,8 +49,8 @@ def what_if(snapshot: ClusterSnapshot, wanted: Sequence[Change]) -> WhatIf:
         delays=list(effect.delays),
         sets_back=list(effect.sets_back),
         evicts=list(effect.evicts),
-        before=_totals(snapshot.pods, before),
-        after=_totals(changed.pods, after),
+        before=_totals(snapshot.pods, before, counts),
+        after=_totals(changed.pods, after, counts),
         one_of_several=sorted(key for key in touched if new[key].one_of_several),
         not_modelled=sorted({part for key in touched for part in new[key].not_modelled}),
     )
@@ -63,14 +71,15 @@ def _sentence(effect: Effect) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _totals(pods: Iterable[Pod], cycles: Sequence[CycleResult]) -> Totals:
+def _totals(pods: Iterable[Pod], cycles: Sequence[CycleResult], counts: Counts) -> Totals:
     by_uid = {pod.meta.uid: pod for pod in pods}
-    results = [pod for cycle in cycles for gang in cycle.gangs for pod in gang.pods if pod.uid in by_uid]
+    counted_gangs = [gang for cycle in cycles for gang in cycle.gangs if counts(gang.namespace)]
+    results = [pod for gang in counted_gangs for pod in gang.pods if pod.uid in by_uid]
     waiting = sum(asked_gpus(by_uid[pod.uid]) for pod in results if pod.outcome in _WAITING)
     placed = sum(
         asked_gpus(by_uid[pod.uid]) for pod in results if pod.outcome in _PLACED and not _is_over(by_uid[pod.uid])
     )
-    gangs = sum(any(pod.outcome in _WAITING for pod in gang.pods) for cycle in cycles for gang in cycle.gangs)
+    gangs = sum(any(pod.outcome in _WAITING for pod in gang.pods) for gang in counted_gangs)
     return Totals(gangs, whole(round(waiting, 2)), whole(round(placed, 2)))
 
 

@@ -16,6 +16,7 @@ from apps.errors import ApplicationError
 
 CONTENT_TYPE = "application/problem+json"
 STATUS_OF_CODE = {
+    "base_moved": HTTPStatus.CONFLICT,
     "dump_expired": HTTPStatus.GONE,
     "not_diagnosed": HTTPStatus.NOT_FOUND,
     "token_unknown": HTTPStatus.NOT_FOUND,

@@ -14,7 +14,7 @@ from drf_spectacular.views import SpectacularAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gangdash.documents.schema import json_schema
+from gangdash.documents.schema import json_schema, what_if_schema
 
 PROBLEM = {
     "type": "object",
@@ -40,6 +40,11 @@ ERRORS = {
 FURTHER_ERRORS = {
     "gangs_snapshot": {"410": "The objects of this moment are not kept any more."},
     "diagnose_create": {"413": "The file is too large.", "415": "The body comes in a form that is not read."},
+    "whatif_create": {
+        "409": "The newest analysis is another one than expected.",
+        "410": "The objects of this moment are not kept any more.",
+        "415": "The body comes in a form that is not read.",
+    },
     "tokens_create": {"409": "The name is taken.", "415": "The body comes in a form that is not read."},
 }
 
@@ -87,9 +92,10 @@ def _problem(meaning: str) -> dict[str, Any]:
 
 
 def _contract_schemas() -> dict[str, Any]:
-    """Return the types of both documents under their own names."""
+    """Return the types of both documents, and of what changes do, under their own names."""
     found: dict[str, Any] = _moved(json_schema())["$defs"]
-    return found
+    more: dict[str, Any] = _moved(what_if_schema())["$defs"]
+    return found | more
 
 
 def _moved(value: Any) -> Any:

@@ -15,6 +15,7 @@ from apps.api.resolve import ResolveView
 from apps.api.schema import SchemaView
 from apps.api.tokens import TokenDetail, TokenList
 from apps.api.views import NothingHere
+from apps.api.whatif import WhatIfView
 
 app_name = "api"
 urlpatterns: list[URLPattern] = [
@@ -37,6 +38,7 @@ urlpatterns: list[URLPattern] = [
     path("reasons/<str:code>", ReasonDetail.as_view(), name="reason"),
     path("diagnose", DiagnoseView.as_view(), name="diagnose"),
     path("diagnose/<str:upload_id>", DiagnoseAnswer.as_view(), name="diagnose-answer"),
+    path("whatif", WhatIfView.as_view(), name="whatif"),
     path("audit", AuditList.as_view(), name="audit"),
     path("tokens", TokenList.as_view(), name="tokens"),
     path("tokens/<int:token_id>", TokenDetail.as_view(), name="token"),

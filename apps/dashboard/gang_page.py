@@ -18,6 +18,7 @@ from apps.dashboard import marks, nodesets, numbers
 from apps.dashboard.constraints import Shortfall, shortfall
 from apps.dashboard.gang_figures import DomainRow, ReasonRow
 from apps.dashboard.names import short_path
+from apps.dashboard.whatif_links import try_url
 from apps.diagnosis.models import ReasonTimeline
 from apps.inventory.models import Domain
 from apps.workloads.models import Gang, Pod
@@ -74,13 +75,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """``rests_on`` is what a change that no replay can show rests on."""
+    """``try_url`` asks what the change does as a what-if; empty for one that no replay can show."""
 
     sentence: str
     who: str
     is_verified: bool
     kind: str
     effects: tuple[Effect, ...]
+    try_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def fix_of(entry: Mapping[str, Any], cluster: str, scope: Scope) -> Fix:
         Effect(word, icon, tuple(other(name, cluster, scope) for name in entry[key])) for key, word, icon in EFFECTS
     )
     kind = str(entry["change"].get("kind", ""))
-    return Fix(entry["sentence"], entry["who"], entry["verified"], kind, effects)
+    return Fix(entry["sentence"], entry["who"], entry["verified"], kind, effects, try_url(cluster, entry["change"]))
 
 
 def member_groups(pods: Iterable[Pod]) -> list[MemberGroup]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.views.generic import RedirectView
 
 from apps.dashboard.shell import guarded
 from apps.dashboard.views import (
@@ -17,6 +18,7 @@ from apps.dashboard.views import (
     reasons,
     triage,
     uploads,
+    whatif,
 )
 
 GANG = "clusters/<str:cluster>/gangs/<str:namespace>/<str:name>"
@@ -43,6 +45,7 @@ pages: list[URLPattern | URLResolver] = [
     path("checks/", guarded(checks.checks), name="checks"),
     path("clusters/", guarded(clusters.clusters), name="clusters"),
     path("clusters/<str:name>/", guarded(clusters.cluster), name="cluster"),
+    path("clusters/<str:cluster>/whatif/", guarded(whatif.whatif_page), name="whatif"),
     path(f"{GANG}/", guarded(gang.gang_detail), name="gang"),
     path(f"{GANG}/fragment", guarded(gang.gang_fragment), name="gang-fragment"),
     path(f"{GANG}/explanation.json", guarded(gang.gang_explanation), name="gang-explanation"),
@@ -59,6 +62,7 @@ pages: list[URLPattern | URLResolver] = [
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("c/<str:cluster>/whatif", RedirectView.as_view(pattern_name="dashboard:whatif", query_string=True)),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("", include((pages, "dashboard"))),

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from gangdash.documents.model import Diagnosis
+from gangdash.documents.whatif import WhatIf
 from gangdash.engine.verdict import FixKind
 from gangdash.reasons import REGISTRY
 from gangdash.reasons.identifiers import MEANINGS
@@ -25,6 +26,11 @@ def json_schema() -> dict[str, Any]:
             definition["x-meanings"] = _meanings(name, definition["enum"])
     schema["x-fix-kinds"] = {kind.value: MEANINGS["FixKind"][kind] for kind in FixKind}
     return schema
+
+
+def what_if_schema() -> dict[str, Any]:
+    """Return the schema of the difference that changes make."""
+    return msgspec.json.schema(WhatIf)
 
 
 def _meanings(name: str, values: list[str]) -> dict[str, str]:

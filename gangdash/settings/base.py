@@ -204,7 +204,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "rest_framework.throttling.UserRateThrottle",
         "rest_framework.throttling.ScopedRateThrottle",
     ],
-    "DEFAULT_THROTTLE_RATES": {"anon": "60/min", "user": "600/min", "diagnose": "20/min"},
+    "DEFAULT_THROTTLE_RATES": {"anon": "60/min", "user": "600/min", "diagnose": "20/min", "whatif": "20/min"},
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "gangdash",

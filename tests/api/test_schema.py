@@ -49,7 +49,8 @@ def api_schema(scene: None, alice: User, document: dict[str, Any], monkeypatch: 
 
     The test's connection holds its transaction and must outlive each request, as it does with Django's test client.
     """
-    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", dict.fromkeys(("anon", "user", "diagnose"), "100000/min"))
+    scopes = ("anon", "user", "diagnose", "whatif")
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", dict.fromkeys(scopes, "100000/min"))
     text = token_create(user=alice, name="schema", scopes=list(TokenScope)).text
     schema = schemathesis.openapi.from_dict(document)
     schema.app = get_wsgi_application()

@@ -17,6 +17,7 @@ ARGS: dict[str, tuple[object, ...]] = {
     "gang-explanation": GANG,
     "gang-snapshot": GANG,
     "cluster": ("fjord-1",),
+    "whatif": ("fjord-1",),
     "deployment": ("fjord-1", "DynamoGraphDeployment", "chat-prod", "llama-70b-disagg"),
     "reason": ("domain-busy",),
     "export": ("csv",),
