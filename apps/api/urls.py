@@ -10,6 +10,7 @@ from apps.api.clusters import ClusterHealth, ClusterList, ClusterSnapshot
 from apps.api.deployments import DeploymentDetail, DeploymentList, DeploymentTimeline
 from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
 from apps.api.gangs import GangAttempts, GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
+from apps.api.history import ClusterCapacity, ClusterChanges, LoopList
 from apps.api.reasons import ReasonDetail, ReasonList
 from apps.api.resolve import ResolveView
 from apps.api.schema import SchemaView
@@ -23,6 +24,9 @@ urlpatterns: list[URLPattern] = [
     path("clusters", ClusterList.as_view(), name="clusters"),
     path("clusters/<str:name>/health", ClusterHealth.as_view(), name="cluster-health"),
     path("clusters/<str:name>/snapshot", ClusterSnapshot.as_view(), name="cluster-snapshot"),
+    path("clusters/<str:name>/changes", ClusterChanges.as_view(), name="cluster-changes"),
+    path("clusters/<str:name>/capacity", ClusterCapacity.as_view(), name="cluster-capacity"),
+    path("loops", LoopList.as_view(), name="loops"),
     path("gangs", GangList.as_view(), name="gangs"),
     path("gangs/<str:gang_id>", GangDetail.as_view(), name="gang"),
     path("gangs/<str:gang_id>/explanation", GangExplanation.as_view(), name="gang-explanation"),

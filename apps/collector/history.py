@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, F, Max, Q, Sum
 
 from apps.clusters.models import Cluster
 from apps.collector.attempts import Progress, progress_of
 from apps.collector.rows import node_state
 from apps.inventory.models import CapacitySample, Domain, Node, Queue, StateChange
+from apps.inventory.selectors import CLUSTER_KEY
 from apps.workloads.models import Attempt, Gang
 from gangdash.engine.chain.index import Index
 from gangdash.engine.chain.platform import DYNAMO_OPERATOR, GROVE_OPERATOR, KAI_PARTS, NVCA, NVCA_OPERATOR, Platform
@@ -200,9 +201,16 @@ def _capacities(cluster: Cluster) -> dict[str, list[float]]:
     rows = Domain.objects.filter(cluster=cluster).order_by("topology", "path")
     found = {
         f"{topology}|{path}": amounts
-        for topology, path, *amounts in rows.values_list("topology", "path", "gpus", "gpus_free", "gpus_lost")
+        for topology, path, *amounts in rows.values_list(
+            "topology", "path", "gpus", "gpus_free", "gpus_lost", "nodes", "nodes_free"
+        )
     }
+    with_gpus = Q(gpus__gt=0)
     totals = Node.objects.filter(cluster=cluster).aggregate(
-        gpus=Sum("gpus", default=0.0), free=Sum("gpus_free", default=0.0), lost=Sum("gpus_lost", default=0.0)
+        total=Sum("gpus", default=0.0),
+        free=Sum("gpus_free", default=0.0),
+        lost=Sum("gpus_lost", default=0.0),
+        nodes=Count("pk", filter=with_gpus),
+        nodes_free=Count("pk", filter=with_gpus & Q(gpus_free=F("gpus"))),
     )
-    return {"": [totals["gpus"], totals["free"], totals["lost"]], **found}
+    return {CLUSTER_KEY: [totals[name] for name in ("total", "free", "lost", "nodes", "nodes_free")], **found}

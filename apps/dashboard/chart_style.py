@@ -6,7 +6,7 @@ outside a page; a test holds them equal to the tokens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -179,3 +179,30 @@ def add_pin(figure: go.Figure, at: datetime, theme: Theme) -> None:
     figure.add_annotation(
         x=at, y=1, yref="paper", yanchor="bottom", xanchor="center", text="pinned", showarrow=False, name="mark"
     )
+
+
+def add_gaps(figure: go.Figure, gaps: Iterable[tuple[datetime, datetime]], theme: Theme) -> None:
+    """Cover what was not read: a line through it would claim to know."""
+    palette = PALETTES[theme]
+    for start, end in gaps:
+        figure.add_shape(
+            type="rect",
+            x0=start,
+            x1=end,
+            y0=0,
+            y1=1,
+            yref="paper",
+            line={"width": 0},
+            fillcolor=palette.sunken,
+            name="gap",
+        )
+        figure.add_annotation(
+            x=start + (end - start) / 2,
+            y=1,
+            yref="paper",
+            yanchor="top",
+            xanchor="center",
+            text="not read",
+            showarrow=False,
+            name="gap",
+        )

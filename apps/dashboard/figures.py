@@ -20,6 +20,7 @@ from apps.dashboard.chart_style import (
     PALETTES,
     PATTERNS,
     Theme,
+    add_gaps,
     add_pin,
     chart_template,
     faded,
@@ -96,7 +97,7 @@ def waiting_figure(
         xaxis={"type": "date", "hoverformat": "%d %b %H:%M:%S UTC", "tickformat": "%H:%M\n%d %b"},
         yaxis={"range": [0, top], "tickformat": ",d", "automargin": False},
     )
-    _add_gaps(figure, series, theme)
+    add_gaps(figure, series.gaps, theme)
     if 0 < cluster_gpus <= top:
         _add_line(figure, cluster_gpus, f"cluster size, {numbers.number(cluster_gpus)}", theme)
     if pinned is not None:
@@ -174,33 +175,6 @@ def _edge(series: WaitingSeries, verdict: str, tops: Sequence[float], theme: The
         hoverinfo="skip",
         meta={"token": family_of(verdict), "edge": True},
     )
-
-
-def _add_gaps(figure: go.Figure, series: WaitingSeries, theme: Theme) -> None:
-    """Cover what was not read: a line through it would claim to know."""
-    palette = PALETTES[theme]
-    for start, end in series.gaps:
-        figure.add_shape(
-            type="rect",
-            x0=start,
-            x1=end,
-            y0=0,
-            y1=1,
-            yref="paper",
-            line={"width": 0},
-            fillcolor=palette.sunken,
-            name="gap",
-        )
-        figure.add_annotation(
-            x=start + (end - start) / 2,
-            y=1,
-            yref="paper",
-            yanchor="top",
-            xanchor="center",
-            text="not read",
-            showarrow=False,
-            name="gap",
-        )
 
 
 def _add_line(figure: go.Figure, value: float, words: str, theme: Theme) -> None:

@@ -169,7 +169,7 @@ def waiting_series(*, scope: Scope, since: datetime, until: datetime, cluster: s
             for verdict in VERDICT_ORDER
             if any(verdict in change for change in steps.values())
         },
-        gaps=tuple(_gaps(scope, since, until, cluster)),
+        gaps=reading_gaps(scope=scope, since=since, until=until, cluster=cluster),
     )
 
 
@@ -224,17 +224,18 @@ def _thinned(times: list[datetime]) -> list[int]:
     return keep
 
 
-def _gaps(scope: Scope, since: datetime, until: datetime, cluster: str) -> Iterable[tuple[datetime, datetime]]:
-    """Yield spans between good polls that are longer than what makes a cluster stale.
+def reading_gaps(
+    *, scope: Scope, since: datetime, until: datetime, cluster: str
+) -> tuple[tuple[datetime, datetime], ...]:
+    """Return spans between good polls that are longer than what makes a cluster stale.
 
     Only for one cluster: over several, what one reads hides what another misses.
     """
     if not cluster:
-        return
+        return ()
     longest = timedelta(seconds=settings.GANGDASH_POLL_SECONDS * STALE_POLLS)
     runs = PollRun.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
     good = runs.filter(outcome__in=[PollOutcome.READ, PollOutcome.PARTIAL], ended_at__range=(since, until))
     moments = list(good.order_by("ended_at").annotate(moment=F("ended_at")).values_list("moment", flat=True))
-    for before, after in itertools.pairwise(moments):
-        if after - before > longest:
-            yield before, after
+    pairs = itertools.pairwise(moments)
+    return tuple((before, after) for before, after in pairs if after - before > longest)

@@ -166,7 +166,10 @@ class CapacitySample(models.Model):
     queues = models.JSONField(default=dict)
     """Per queue ``[allocated, fair share]`` in GPUs, null where the replay did not compute it."""
     domains = models.JSONField(default=dict)
-    """Per ``topology|path`` of a domain, and ``""`` for the cluster: ``[GPUs, free, lost]``."""
+    """Per ``topology|path`` of a domain, and ``""`` for the cluster: ``[GPUs, free, lost, nodes, nodes all free]``.
+
+    Of a domain all its nodes are counted, of the cluster those with GPUs; samples of before have three numbers.
+    """
 
     class Meta:
         ordering: ClassVar = ["at", "pk"]

@@ -15,6 +15,9 @@ from apps.accounts.scope import Scope
 from apps.inventory.choices import NodeState
 from apps.inventory.models import CapacitySample, Domain, Node, Queue, StateChange, Topology
 
+CLUSTER_KEY = ""
+"""The key of the whole cluster among a sample's domains."""
+
 
 @dataclass(frozen=True, slots=True)
 class GpuTotals:
@@ -83,10 +86,11 @@ def state_change_list(*, scope: Scope, cluster: str, since: datetime) -> QuerySe
     return rows.filter(at__gte=since).order_by("-at", "-pk")
 
 
-def capacity_list(*, scope: Scope, cluster: str, since: datetime) -> QuerySet[CapacitySample]:
-    """Return the samples of shares and free capacity since a moment, oldest first; each is true until the next."""
+def capacity_span(*, scope: Scope, cluster: str, since: datetime) -> list[CapacitySample]:
+    """Return the samples of shares and free capacity since a moment, oldest first, with the one true at it before."""
+    before = capacity_at(scope=scope, cluster=cluster, at=since)
     rows = CapacitySample.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__name=cluster)
-    return rows.filter(at__gte=since).order_by("at")
+    return [*([before] if before else []), *rows.filter(at__gt=since).order_by("at")]
 
 
 def capacity_at(*, scope: Scope, cluster: str, at: datetime) -> CapacitySample | None:
@@ -98,7 +102,7 @@ def capacity_at(*, scope: Scope, cluster: str, at: datetime) -> CapacitySample |
 def domains_then(*, sample: CapacitySample, topology: str, level: int) -> list[Domain]:
     """Return the domains of one level as a sample has them: names and GPUs only, never to be saved."""
     found = []
-    for key, (gpus, free, lost) in sorted(sample.domains.items()):
+    for key, (gpus, free, lost, *_nodes) in sorted(sample.domains.items()):
         owner, mark, path = key.partition("|")
         if not mark or owner != topology or path.count("/") != level:
             continue

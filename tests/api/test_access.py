@@ -19,6 +19,9 @@ OWN, OTHERS = "east~gang-team-a-big", "east~gang-team-b-big"
 READS = [
     "/api/v1/clusters",
     "/api/v1/clusters/east/health",
+    "/api/v1/clusters/east/changes",
+    "/api/v1/clusters/east/capacity",
+    "/api/v1/loops",
     "/api/v1/gangs",
     f"/api/v1/gangs/{OWN}",
     f"/api/v1/gangs/{OWN}/explanation",

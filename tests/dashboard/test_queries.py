@@ -12,17 +12,17 @@ from tests.dashboard.world import World, bind
 
 # Session, user and freshness are four of each.
 BASELINE = {
-    "/": 16,
+    "/": 17,
     "/fragments/freshness": 4,
     "/fragments/triage-summary": 8,
     "/fragments/triage-list": 6,
     "/fragments/waiting-chart": 7,
-    "/fragments/changes": 5,
+    "/fragments/changes": 6,
     "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/": 11,
     "/gangs/": 8,
-    "/queues/": 7,
-    "/nodes/": 9,
-    "/topology/": 9,
+    "/queues/": 10,
+    "/nodes/": 10,
+    "/topology/": 12,
     "/clusters/": 6,
     "/clusters/fjord-1/": 8,
     "/reasons/": 4,

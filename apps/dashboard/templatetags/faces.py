@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from apps.dashboard import marks, names, numbers
 from apps.diagnosis.models import ReasonTimeline
+from apps.inventory.choices import NodeState
 from apps.workloads.models import Gang
 from apps.workloads.veil import Veil
 
@@ -171,3 +172,9 @@ def bound(value: float | None) -> SafeString:
     if value == numbers.UNLIMITED:
         return format_html('<span class="dim">{}</span>', "none")
     return format_html("{}", numbers.number(value))
+
+
+@register.filter
+def state_word(state: str) -> str:
+    """Write the state of a node or of a part of the platform."""
+    return str(NodeState(state).label).lower() if state in NodeState.values else state

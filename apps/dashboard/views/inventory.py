@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.accounts.scope import Scope
 from apps.clusters.selectors import cluster_list
-from apps.dashboard import filters, queue_page, topology_page, triage
+from apps.dashboard import filters, queue_page, topology_page, trends, triage
 from apps.dashboard.export import Column, csv_response, json_response
 from apps.dashboard.shell import page, scope_for
-from apps.inventory.models import Node
-from apps.inventory.selectors import domain_list, gpu_totals, node_list, node_state_counts, queue_list, topology_list
+from apps.inventory.models import Node, StateChange
+from apps.inventory.selectors import (
+    domain_list,
+    gpu_totals,
+    node_list,
+    node_state_counts,
+    queue_list,
+    state_change_list,
+    topology_list,
+)
 from apps.workloads.models import Gang
 from apps.workloads.selectors import filter_choices, gang_list, waiting_totals
 from apps.workloads.veil import veil_for
 
 GANGS_PER_PAGE = 100
 NODES_PER_PAGE = 200
+CHANGES_SHOWN = 50
+CHANGES_SPAN = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +126,17 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "pages": shown,
         "gpus": gpu_totals(scope=place.scope, cluster=place.cluster),
         "states": node_state_counts(scope=place.scope, cluster=place.cluster),
+        "changes": state_changes(place),
         "cluster": place.cluster,
     }
     return page(request, "dashboard/nodes.html", context, scope=place.scope, name="nodes", cluster=place.cluster)
+
+
+def state_changes(place: Picked) -> list[StateChange]:
+    """Return what nodes and parts of the platform did of late, newest first, without their first sight."""
+    since = timezone.now() - CHANGES_SPAN
+    rows = state_change_list(scope=place.scope, cluster=place.cluster, since=since).exclude(was="")
+    return list(rows[:CHANGES_SHOWN])
 
 
 @require_safe
@@ -145,6 +165,7 @@ def topology(request: HttpRequest) -> HttpResponse:
         "gpus": gpu_totals(scope=place.scope, cluster=cluster),
         "cluster": cluster,
         "veil": veil_for(scope=place.scope),
+        **trends.trend_context(request, place.scope, cluster, lambda rows, span: trends.free_trend(rows, shown, span)),
         **topology_page.picked_gang(place.scope, cluster, request.GET.get("gang", ""), domains, shown),
     }
     return page(request, "dashboard/topology.html", context, scope=place.scope, name="topology", cluster=cluster)
@@ -162,6 +183,7 @@ def queues(request: HttpRequest) -> HttpResponse:
         "headline": queue_page.headline(table),
         "cluster": place.cluster,
         "as_of": rows[0].cycle_as_of if rows else None,
+        **trends.trend_context(request, place.scope, place.cluster, lambda s, span: trends.share_trend(s, rows, span)),
         "partial": triage.partial_words(place.scope),
     }
     return page(request, "dashboard/queues.html", context, scope=place.scope, name="queues", cluster=place.cluster)

@@ -20,15 +20,13 @@ from apps.dashboard import filters, waiting_chart
 from apps.dashboard.links import gang_url, with_moment
 from apps.dashboard.shell import page, scope_for
 from apps.diagnosis.selectors import gang_list_at, gang_then, waiting_series
-from apps.inventory.selectors import capacity_at
+from apps.inventory.selectors import CLUSTER_KEY, capacity_at
 from apps.workloads.choices import GangState
 from apps.workloads.veil import veil_for
 
 ROWS_SHOWN = 500
 BEFORE = 0.75
 """The share of the chart's range that lies before the pinned moment."""
-CLUSTER = ""
-"""The key of the whole cluster in a sample of capacity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def capacity_then(*, scope: Scope, cluster: str, at: datetime) -> CapacityThen:
     names = [cluster] if cluster else list(cluster_list(scope=scope).order_by("name").values_list("name", flat=True))
     samples = {name: capacity_at(scope=scope, cluster=name, at=at) for name in names}
     known = [sample for sample in samples.values() if sample is not None]
-    total, free, lost = (sum(sample.domains[CLUSTER][place] for sample in known) for place in range(3))
+    total, free, lost = (sum(sample.domains[CLUSTER_KEY][place] for sample in known) for place in range(3))
     return CapacityThen(
         total=total,
         free=free,

@@ -16,7 +16,7 @@ from apps.accounts.scope import Scope
 from apps.clusters.selectors import ClusterFreshness, freshness_list
 from apps.dashboard import filters, marks, numbers, triage, waiting_chart
 from apps.dashboard.export import Column, csv_response, json_response
-from apps.dashboard.links import absolute
+from apps.dashboard.links import absolute, gang_url
 from apps.dashboard.selectors import largest_cause
 from apps.dashboard.shell import etag_of, fragment, page, scope_for, strip_etag
 from apps.dashboard.views.past import triage_then
@@ -28,10 +28,11 @@ from apps.diagnosis.selectors import (
 )
 from apps.inventory.selectors import GpuTotals, gpu_totals
 from apps.workloads.choices import GangState
-from apps.workloads.selectors import cause_groups, filter_choices, waiting_totals, who_tiles
+from apps.workloads.selectors import cause_groups, filter_choices, loop_list, waiting_totals, who_tiles
 from apps.workloads.veil import Veil, veil_for
 
 CHANGES_SHOWN = 8
+LOOPS_SHOWN = 4
 CHANGES_SPAN = timedelta(hours=1)
 CHART_LEAST = timedelta(minutes=15)
 
@@ -156,7 +157,14 @@ def chart_etag(ask: Ask) -> str:
 
 def changes_context(ask: Ask) -> dict[str, Any]:
     changes = change_list(scope=ask.scope, since=ask.now - CHANGES_SPAN, cluster=ask.view.cluster)
-    return {"changes": changes[:CHANGES_SHOWN], "view": ask.view, "etag_changes": ask.etag}
+    loops = loop_list(scope=ask.scope, now=ask.now, cluster=ask.view.cluster)
+    return {
+        "changes": changes[:CHANGES_SHOWN],
+        "loops": [(loop, gang_url(loop.gang)) for loop in loops[:LOOPS_SHOWN]],
+        "loops_more": max(len(loops) - LOOPS_SHOWN, 0),
+        "view": ask.view,
+        "etag_changes": ask.etag,
+    }
 
 
 @require_safe

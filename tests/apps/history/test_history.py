@@ -196,6 +196,6 @@ def test_capacity_is_sampled_when_it_changed_and_not_too_often(east: Cluster, st
     step(20, raw.gang("a", gpus=8, on="n1"))
     samples = list(CapacitySample.objects.order_by("at"))
     assert [sample.at for sample in samples] == [at(0), at(6)]
-    assert [sample.domains[""] for sample in samples] == [[16, 16, 0], [16, 8, 0]]
+    assert [sample.domains[""] for sample in samples] == [[16, 16, 0, 2, 2], [16, 8, 0, 2, 1]]
     assert samples[1].queues["leaf"][0] == 8
     assert set(samples[1].queues) == set(Queue.objects.values_list("name", flat=True))
