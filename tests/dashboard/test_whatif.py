@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.clusters.models import Cluster
@@ -12,6 +14,7 @@ from apps.dashboard.views.whatif import PageThrottle
 from apps.dashboard.whatif import KINDS, rows_of
 from apps.dashboard.whatif_links import try_url
 from apps.diagnosis.models import Snapshot
+from apps.inventory.models import Queue
 from apps.workloads.veil import HIDDEN
 from gangdash.engine.changes import is_modelled
 from gangdash.engine.verdict import FixKind
@@ -99,6 +102,22 @@ def test_too_many_questions_are_refused(moment: Snapshot, as_alice: Client, monk
     answer = as_alice.get(PAGE, {"change": "uncordon:n2"})
     assert answer.status_code == 429
     assert "Too many questions" in visible_text(answer.content)
+
+
+@pytest.mark.parametrize("query", ["", "?change=uncordon%3An2"])
+def test_queries_do_not_grow_with_rows(moment: Snapshot, as_alice: Client, query: str) -> None:
+    as_alice.get(PAGE + query)
+    with CaptureQueriesContext(connection) as few:
+        as_alice.get(PAGE + query)
+    for index in range(20):
+        Queue.objects.create(cluster=moment.cluster, name=f"q{index}", uid=f"q{index}")
+    with CaptureQueriesContext(connection) as many:
+        as_alice.get(PAGE + query)
+    assert len(many) == len(few) <= 12
+
+
+def test_the_page_of_a_cluster_leads_here(moment: Snapshot, as_alice: Client) -> None:
+    assert f'href="{PAGE}"' in as_alice.get("/clusters/east/").content.decode()
 
 
 def test_the_short_address_leads_to_the_page(moment: Snapshot, as_alice: Client) -> None:
