@@ -77,10 +77,14 @@ def history_load(
 
 
 def _stretches(cluster: Cluster, span: Span, gangs: dict[int, GangFact]) -> Iterator[Stretch]:
-    """Yield the reasons of the span, and the earlier ones of gangs that still wait: they tell since when."""
-    waiting = Gang.objects.filter(cluster=cluster, gone_at=None, state=GangState.WAITS)
-    wanted = Q(closed_at=None) | Q(closed_at__gte=span.since) | Q(gang__in=waiting.order_by().values("pk"))
-    rows = ReasonTimeline.objects.filter(wanted, gang__cluster=cluster, opened_at__lte=_end(span)).order_by()
+    """Yield the reasons of the span, and the earlier ones of gangs that wait in it: they tell since when."""
+    mine = ReasonTimeline.objects.filter(gang__cluster=cluster, opened_at__lte=_end(span)).order_by()
+    within = Q(closed_at=None) | Q(closed_at__gte=span.since)
+    if span.now is None:
+        waiting = mine.filter(within, state=GangState.WAITS).values("gang")
+    else:
+        waiting = Gang.objects.filter(cluster=cluster, gone_at=None, state=GangState.WAITS).order_by().values("pk")
+    rows = mine.filter(within | Q(gang__in=waiting))
     for row in rows.values_list(*_GANG, *_STRETCH).iterator(BATCH):
         verdict, code, who, state, subject, gpus, opened, closed, lineage = row[len(_GANG) :]
         _note(gangs, row[: len(_GANG)], lineage)

@@ -33,6 +33,17 @@ class RuleSetting:
         return CUSTOM_NEEDS if self.condition is not None else RULES[self.key].needs
 
     @property
+    def helps(self) -> tuple[Source, ...]:
+        return () if self.condition is not None else RULES[self.key].helps
+
+    @property
+    def longest_window(self) -> timedelta:
+        """Return how far back the rule looks from each moment."""
+        values = self.values if self.condition is not None else RULES[self.key].defaults() | dict(self.values)
+        windows = (value for name, value in values.items() if name.endswith("_seconds"))
+        return timedelta(seconds=max(windows, default=0.0))
+
+    @property
     def is_silent_when_blind(self) -> bool:
         return self.condition is not None or self.key in SILENT_WHEN_BLIND
 

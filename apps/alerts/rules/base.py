@@ -81,6 +81,8 @@ class Rule:
     keep_seconds: int
     needs: tuple[Source, ...]
     find: Find
+    helps: tuple[Source, ...] = ()
+    """Without these it finds less, without one of ``needs`` nothing."""
     params: tuple[Param, ...] = ()
     note: str = ""
     """What a look back cannot know."""

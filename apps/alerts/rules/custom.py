@@ -22,8 +22,6 @@ class GangCondition:
     verdicts: frozenset[str] = frozenset()
     codes: frozenset[str] = frozenset()
     who: frozenset[str] = frozenset()
-    queues: frozenset[str] = frozenset()
-    namespaces: frozenset[str] = frozenset()
     gpus_least: float = 0.0
     gpus_most: float | None = None
     age_seconds: float = 0.0
@@ -31,10 +29,7 @@ class GangCondition:
 
 def condition_of(data: Mapping[str, object]) -> GangCondition:
     """Read a condition as it is stored."""
-    sets = {
-        name: frozenset(map(str, _list(data.get(name))))
-        for name in ("verdicts", "codes", "who", "queues", "namespaces")
-    }
+    sets = {name: frozenset(map(str, _list(data.get(name)))) for name in ("verdicts", "codes", "who")}
     most = data.get("gpus_most")
     return GangCondition(
         **sets,
@@ -65,7 +60,7 @@ def custom_find(facts: Facts, condition: GangCondition) -> list[Finding]:
 
 def _since(facts: Facts, row: Stretch, condition: GangCondition) -> datetime | None:
     """Return since when a gang meets the condition, None where it does not."""
-    if not _matches(facts, row, condition):
+    if not _matches(row, condition):
         return None
     if not condition.age_seconds:
         return row.opened
@@ -73,16 +68,13 @@ def _since(facts: Facts, row: Stretch, condition: GangCondition) -> datetime | N
     return max(due, row.opened) if row.waits and due <= facts.at else None
 
 
-def _matches(facts: Facts, row: Stretch, condition: GangCondition) -> bool:
-    gang = facts.gangs[row.gang]
+def _matches(row: Stretch, condition: GangCondition) -> bool:
     if not condition.verdicts and not condition.codes and row.state != GangState.WAITS:
         return False
     wanted = (
         (condition.verdicts, row.verdict),
         (condition.codes, row.code),
         (condition.who, row.who),
-        (condition.queues, gang.queue),
-        (condition.namespaces, gang.namespace),
     )
     if any(values and value not in values for values, value in wanted):
         return False

@@ -74,13 +74,9 @@ def facts_now(*, cluster: Cluster, clock: AlertClock, rules: Iterable[AlertRule]
     """Return what is true of a cluster now, with as much of its past as the rules are set to look at."""
     day = day_of(now)
     known = {day: _baselines(cluster, clock, day)}
-    span = max([LIVE_SPAN, *(timedelta(seconds=value) for rule in rules for value in _windows(rule))])
+    span = max([LIVE_SPAN, *(setting_of(rule).longest_window for rule in rules)])
     history = history_load(cluster=cluster, since=now - span, until=now, now=now, known_baselines=known)
     return Cursor(history).at(now)
-
-
-def _windows(rule: AlertRule) -> Iterable[float]:
-    return (value for name, value in rule.values.items() if name.endswith("_seconds"))
 
 
 def _baselines(cluster: Cluster, clock: AlertClock, day: datetime) -> Mapping[str, Baseline]:

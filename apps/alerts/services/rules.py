@@ -93,6 +93,13 @@ def custom_row(*, values: RuleInput) -> AlertRule:
     return row
 
 
+def rule_row(*, rule: AlertRule, values: RuleInput) -> AlertRule:
+    """Return a rule as it would be set, checked and not stored."""
+    row = AlertRule.objects.get(pk=rule.pk)
+    _apply(row, values)
+    return row
+
+
 def _free_key(title: str) -> str:
     base = f"custom-{slugify(title)[:40] or 'rule'}"
     taken = set(AlertRule.objects.filter(key__startswith=base).values_list("key", flat=True))
@@ -131,7 +138,7 @@ def _apply(row: AlertRule, values: RuleInput) -> None:
     row.keep_seconds = int(_bounded(values.keep_seconds, 0, KEEP_MOST, "keep_seconds"))
     row.is_enabled = values.is_enabled
     for name in ("clusters", "namespaces", "queues"):
-        setattr(row, name, _names(getattr(values, name), name))
+        setattr(row, name, names_checked(getattr(values, name), name))
     if row.is_custom:
         row.title = _title(values.title or row.title)
         if values.condition is not None:
@@ -156,7 +163,6 @@ def _condition(data: Mapping[str, Any]) -> dict[str, Any]:
     stored: dict[str, Any] = {
         name: sorted({str(_one_of(value, known[name], name)) for value in data.get(name) or ()}) for name in known
     }
-    stored |= {name: _names(data.get(name) or (), name) for name in ("queues", "namespaces")}
     most = data.get("gpus_most")
     stored["gpus_least"] = _bounded(data.get("gpus_least") or 0, 0, 1e6, "gpus_least")
     stored["gpus_most"] = None if most is None else _bounded(most, stored["gpus_least"], 1e6, "gpus_most")
@@ -177,7 +183,8 @@ def _bounded(value: float, least: float, most: float, name: str) -> float:
     return value
 
 
-def _names(values: Sequence[str], name: str) -> list[str]:
+def names_checked(values: Sequence[str], name: str) -> list[str]:
+    """Return names of a scope without blanks and doubles."""
     found = sorted({value.strip() for value in values} - {""})
     if len(found) > NAMES_MOST or any(len(value) > 253 or "\x00" in value for value in found):
         raise ApplicationError(

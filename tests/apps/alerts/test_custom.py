@@ -28,15 +28,13 @@ def past() -> Past:
         ({"verdicts": ["POLICY"]}, [2]),
         ({"codes": ["GPUS_BUSY", "QUEUE_LIMIT"]}, [1, 2]),
         ({"who": ["queue_admin"]}, [2]),
-        ({"queues": ["q"]}, [1]),
-        ({"namespaces": ["team-b"]}, [2]),
         ({"gpus_least": 2}, [1]),
         ({"gpus_most": 2}, [2]),
         ({"age_seconds": 3600}, [1]),
         ({"age_seconds": 3601}, []),
         ({"verdicts": ["STARTING"]}, [4]),
         ({"codes": ["RUNNING"]}, [3]),
-        ({"verdicts": ["POLICY"], "queues": ["q"]}, []),
+        ({"verdicts": ["POLICY"], "codes": ["GPUS_BUSY"]}, []),
     ],
 )
 def test_a_condition_finds_the_gangs_that_meet_all_of_it(
