@@ -27,7 +27,7 @@ from gangdash import __version__
 
 THEME_COOKIE = "gangdash_theme"
 THEMES = frozenset({"light", "dark"})
-CLUSTER_PAGES = frozenset({"triage", "gangs", "deployments", "queues", "topology", "nodes", "checks"})
+CLUSTER_PAGES = frozenset({"triage", "gangs", "deployments", "queues", "topology", "nodes", "alerts", "checks"})
 """Pages that show one cluster or all of them, as the address says."""
 
 P = ParamSpec("P")
@@ -91,6 +91,7 @@ def sections(cluster: str = "") -> tuple[Section, ...]:
                 place("nodes", "Nodes", "nodes", "n"),
             ),
         ),
+        Section("Tell", (place("alerts", "Alerts", "bell", "l"),)),
         Section(
             "Know",
             (

@@ -262,6 +262,16 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 600.0,
         "options": {"expires": 600.0},
     },
+    "twice-a-minute-look-for-alerts": {
+        "task": "alerts.evaluate_all",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
+    "every-hour-prune-old-alerts": {
+        "task": "alerts.prune",
+        "schedule": 3600.0,
+        "options": {"expires": 3600.0},
+    },
     "every-ten-minutes-prune-poll-records": {
         "task": "collector.prune",
         "schedule": 600.0,

@@ -27,6 +27,13 @@ ARGS: dict[str, tuple[object, ...]] = {
     "upload-fragment": ("00000000-0000-0000-0000-000000000000",),
     "upload-document": ("00000000-0000-0000-0000-000000000000",),
     "token-revoke": (1,),
+    "alert": (1,),
+    "alert-acknowledge": (1,),
+    "mute-end": (1,),
+    "alert-rule": ("never_fits",),
+    "alert-rule-remove": ("never_fits",),
+    "alert-route": (1,),
+    "alert-route-remove": (1,),
 }
 NAMES = sorted(str(page.name) for page in pages)  # type: ignore[union-attr]
 HIDDEN = ("chat-prod", "llama-70b", "swe-bench", "eval-nightly", "embed-e5", "olmo-7b", "sandbox-dmitri")
