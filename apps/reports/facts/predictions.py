@@ -29,6 +29,8 @@ TEAM_RUNS_LEAST = 5
 ESTIMATED = 50
 CASES = 200
 """Of those who wait, and of past starts, the first so many."""
+CANDIDATES = 500
+"""Of past starts, so many are looked at for an explanation from before."""
 NAMES_AT_ONCE = 200
 HELD_CODES = frozenset(
     {
@@ -157,9 +159,13 @@ def _past_cases(cluster: Cluster, period: Period) -> Iterator[tuple[Told, float,
     )  # fmt: skip
     bound = Attempt.objects.filter(
         cluster=cluster, bound_at__gte=period.start, bound_at__lt=period.end, gang__gpus__gt=0
-    ).annotate(record=Subquery(before.order_by("snapshot__as_of", "pk").values("pk")[:1]))
-    cases = bound.exclude(record=None).order_by("-bound_at", "-pk").values_list("record", "bound_at", "gang__gpus")
-    found = {record: (bound_at, gpus or 0.0) for record, bound_at, gpus in cases[:CASES] if bound_at is not None}
+    ).order_by("-bound_at", "-pk")
+    # The newest are picked first: looking for an explanation of every start of a busy week takes seconds.
+    newest = Attempt.objects.filter(pk__in=list(bound.values_list("pk", flat=True)[:CANDIDATES]))
+    cases = newest.annotate(record=Subquery(before.order_by("snapshot__as_of", "pk").values("pk")[:1]))
+    rows = cases.order_by("-bound_at", "-pk").values_list("record", "bound_at", "gang__gpus")
+    before_all = [(record, at, gpus or 0.0) for record, at, gpus in rows if record is not None and at is not None]
+    found = {record: (at, gpus) for record, at, gpus in before_all[:CASES]}
     records = ExplanationRecord.objects.filter(pk__in=list(found)).order_by("pk")
     for pk, document, at in records.values_list("pk", "document", "snapshot__as_of"):
         told, (bound_at, gpus) = told_decode(document), found[pk]

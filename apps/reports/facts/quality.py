@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from heapq import nlargest
 
 from django.conf import settings
 from django.db.models import Count
@@ -20,6 +21,7 @@ from apps.diagnosis.models import Snapshot
 from apps.reports.facts.period import Period
 
 GOOD = (PollOutcome.READ, PollOutcome.PARTIAL)
+GAPS_KEPT = 10
 ROWS_AT_ONCE = 2000
 
 
@@ -51,12 +53,14 @@ class UnreadKind:
 class QualityFacts:
     """``polls_from`` is how far back records of polls reach inside the span, None where there are none.
 
-    ``not_modelled`` and ``oddities`` are those of the newest analysis of the span.
+    ``gaps`` are the longest ones, longest first. ``not_modelled`` and ``oddities`` are those of the newest analysis.
     """
 
     polls: Mapping[str, int] = field(default_factory=dict)
     polls_from: datetime | None = None
     gaps: tuple[Gap, ...] = ()
+    gaps_total: int = 0
+    gap_seconds: float = 0.0
     unread: tuple[UnreadKind, ...] = ()
     analyses: Mapping[str, int] = field(default_factory=dict)
     not_modelled: tuple[tuple[str, str, int], ...] = ()
@@ -74,23 +78,22 @@ class QualityFacts:
     def all_polls(self) -> int:
         return sum(self.polls.values())
 
-    @property
-    def gap_seconds(self) -> float:
-        return sum(gap.seconds for gap in self.gaps)
-
 
 def quality_facts(cluster: Cluster, period: Period) -> QualityFacts:
     """Read the records of polls and analyses of one span."""
     runs = PollRun.objects.filter(cluster=cluster, started_at__gte=period.start, started_at__lt=period.end)
     runs = runs.exclude(outcome=PollOutcome.RUNNING)
     first = runs.order_by("started_at").values_list("started_at", flat=True).first()
+    gaps, total, seconds = _gaps(cluster, period, first)
     done = Snapshot.objects.filter(cluster=cluster, as_of__gte=period.start, as_of__lte=period.end)
     newest = done.filter(outcome="done").defer("history").order_by("-as_of").first()
     oldest = done.filter(outcome="done").order_by("as_of").values_list("as_of", flat=True).first()
     return QualityFacts(
         polls=dict(runs.order_by().values_list("outcome").annotate(Count("pk"))),
         polls_from=first,
-        gaps=tuple(_gaps(cluster, period, first)),
+        gaps=tuple(Gap(start, end, _reason(cluster, start, end)) for start, end in gaps),
+        gaps_total=total,
+        gap_seconds=seconds,
         unread=tuple(_unread(cluster, period)),
         analyses=dict(done.order_by().values_list("outcome").annotate(Count("pk"))),
         not_modelled=tuple((i["what"], i["why"], i["matters_to"]) for i in newest.not_modelled) if newest else (),
@@ -102,17 +105,27 @@ def quality_facts(cluster: Cluster, period: Period) -> QualityFacts:
     )
 
 
-def _gaps(cluster: Cluster, period: Period, first: datetime | None) -> Iterator[Gap]:
-    """Yield what lies between good readings, from the first record of the span to its end."""
+def _gaps(
+    cluster: Cluster, period: Period, first: datetime | None
+) -> tuple[list[tuple[datetime, datetime]], int, float]:
+    """Return the longest spans between good readings, from the first record of the span on; number and sum of all."""
+    found: list[tuple[datetime, datetime]] = []
+    total, seconds = 0, 0.0
     if first is None:
-        return
+        return found, total, seconds
     longest = timedelta(seconds=settings.GANGDASH_POLL_SECONDS * STALE_POLLS)
     runs = PollRun.objects.filter(cluster=cluster, ended_at__gte=period.start, ended_at__lt=period.end)
     good = runs.filter(outcome__in=GOOD).order_by("ended_at").values_list("ended_at", flat=True)
     moments: Iterable[datetime | None] = itertools.chain([first], good.iterator(ROWS_AT_ONCE), [period.end])
     for before, after in itertools.pairwise(moments):
         if before is not None and after is not None and after - before > longest:
-            yield Gap(before, after, _reason(cluster, before, after))
+            total, seconds = total + 1, seconds + (after - before).total_seconds()
+            found = nlargest(GAPS_KEPT, [*found, (before, after)], key=_length)
+    return found, total, seconds
+
+
+def _length(gap: tuple[datetime, datetime]) -> timedelta:
+    return gap[1] - gap[0]
 
 
 def _reason(cluster: Cluster, start: datetime, end: datetime) -> str:

@@ -100,13 +100,29 @@ def _waiting(cluster: Cluster, at: datetime) -> Iterator[WaitingGang]:
     for first in range(0, len(rows), GANGS_AT_ONCE):
         part = rows[first : first + GANGS_AT_ONCE]
         told = told_at(cluster, [row.gang_id for row in part], at)
-        yield from (_gang(row, at, told.get(row.gang_id)) for row in part)
+        # The column is of now; a gang that ran since then has lost what it said at that moment.
+        since = {row.gang_id: row.gang.waiting_since for row in part if row.gang.waiting_since is not None}
+        late = [row.gang_id for row in part if row.gang_id not in since or since[row.gang_id] > at]
+        since |= waiting_from(late, at)
+        yield from (_gang(row, since[row.gang_id], told.get(row.gang_id)) for row in part)
 
 
-def _gang(row: ReasonTimeline, at: datetime, told: Told | None) -> WaitingGang:
+def waiting_from(gangs: Sequence[int], at: datetime) -> dict[int, datetime]:
+    """Return by gang when the stretch of waiting began that lasts at a moment, by the timelines."""
+    rows = ReasonTimeline.objects.filter(gang__in=gangs, opened_at__lte=at).order_by("gang_id", "opened_at")
+    found: dict[int, datetime] = {}
+    ended: dict[int, datetime | None] = {}
+    for gang, state, opened_at, closed_at in rows.values_list("gang_id", "state", "opened_at", "closed_at").iterator():
+        if state != GangState.WAITS:
+            found.pop(gang, None)
+        elif gang not in found or ended[gang] != opened_at:
+            found[gang] = opened_at
+        ended[gang] = closed_at
+    return found
+
+
+def _gang(row: ReasonTimeline, since: datetime, told: Told | None) -> WaitingGang:
     gang = row.gang
-    # The column is of now; a gang that ran since then has lost what it said at that moment.
-    since = gang.waiting_since if gang.waiting_since and gang.waiting_since <= at else row.opened_at
     facts = GangFacts(gang.pk, gang.uid, gang.namespace, gang.name, gang.queue, gang.gpus)
     return WaitingGang(facts, row.verdict, row.code, row.who, row.sentence, row.gpus, since, told)
 

@@ -60,7 +60,7 @@ def data_section(period: Period, *, quality: QualityFacts, waiting: WaitingFacts
         sentences=(_sentence(period, quality),),
         figures=tuple(_figures(period, quality, waiting)),
         tables=(
-            table("gaps", "Gaps", GAP_COLUMNS, gaps, total=len(quality.gaps),
+            table("gaps", "Gaps, longest first", GAP_COLUMNS, gaps, total=quality.gaps_total,
                   empty="No gaps." if quality.polls_from else "No record of a reading is kept for this time."),
             table("kinds", "Kinds not read", KIND_COLUMNS, kinds, empty="Every kind was read."
                   if quality.polls_from else "No record of a reading is kept for this time."),
@@ -74,10 +74,10 @@ def data_section(period: Period, *, quality: QualityFacts, waiting: WaitingFacts
 def _sentence(period: Period, quality: QualityFacts) -> str:
     if quality.polls_from is None:
         return "No record of a reading is kept for this time, so gaps cannot be told."
-    if not quality.gaps:
+    if not quality.gaps_total:
         since = "" if _is_whole(period, quality) else f" since {moment(quality.polls_from, period.zone)}"
         return f"The data has no gaps{since}."
-    return f"The data has {counted(len(quality.gaps), 'gap')}, {span(quality.gap_seconds)} in all."
+    return f"The data has {counted(quality.gaps_total, 'gap')}, {span(quality.gap_seconds)} in all."
 
 
 def _is_whole(period: Period, quality: QualityFacts) -> bool:
@@ -89,7 +89,7 @@ def _figures(period: Period, quality: QualityFacts, waiting: WaitingFacts) -> It
     link = links.health(period.cluster)
     known = quality.polls_from is not None
     polls = f"{number(quality.good_polls)} of {number(quality.all_polls)}"
-    yield figure("gaps", "Gaps", len(quality.gaps) if known else None, link=link)
+    yield figure("gaps", "Gaps", quality.gaps_total if known else None, link=link)
     yield figure("polls", "Readings that succeeded", quality.good_polls if known else None,
                  text=polls if known else "", link=link)  # fmt: skip
     yield figure("kinds", "Kinds not read", len(quality.unread) if known else None, link=link)
