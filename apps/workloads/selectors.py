@@ -186,10 +186,18 @@ def loop_get(*, gang: Gang, now: datetime) -> AttemptLoop | None:
     return AttemptLoop(gang, *found[0]) if found else None
 
 
-def loops_by_gang(*, cluster: Cluster, now: datetime) -> dict[str, AttemptLoop]:
-    """Return the loops of a cluster by the uid of their newest gang; for programs that tell nobody by themselves."""
-    found = _loops(Attempt.objects.filter(cluster=cluster), now)
-    return {gang.uid: AttemptLoop(gang, *found[gang.pk]) for gang in Gang.objects.filter(pk__in=list(found))}
+def evictions_by_gang(*, cluster: Cluster, now: datetime) -> dict[str, tuple[float, ...]]:
+    """Return by uid of each open gang when it, and the attempts before it, lost their nodes within the window.
+
+    In seconds of the epoch, oldest first; gangs of which none did are left out.
+    """
+    since = (now - LOOP_WINDOW).timestamp()
+    lost: dict[str, list[float]] = {}
+    rows = Attempt.objects.filter(cluster=cluster, evicted_at__gte=now - LOOP_WINDOW)
+    for lineage, times in rows.values_list("lineage", "eviction_times"):
+        lost.setdefault(lineage, []).extend(moment for moment in times if moment >= since)
+    going_on = Attempt.objects.filter(cluster=cluster, ended_at=None, lineage__in=list(lost))
+    return {uid: tuple(sorted(lost[lineage])) for uid, lineage in going_on.values_list("gang__uid", "lineage")}
 
 
 def _loops(attempts: QuerySet[Attempt], now: datetime) -> dict[int, tuple[int, int]]:

@@ -30,6 +30,8 @@ class History(msgspec.Struct, frozen=True, omit_defaults=True):
     placeable_since: Time | None = None
     last_ran: Time | None = None
     last_verdict: str = ""
+    evictions: list[Time] = []
+    """The newest times that it, or an attempt at the same thing before it, lost its nodes; oldest first."""
 
 
 class SchedulerFile(msgspec.Struct, omit_defaults=True, rename="camel"):

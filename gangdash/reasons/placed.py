@@ -192,7 +192,13 @@ REASONS = (
         meaning="It is placed and evicted in turns.",
         who=Who.QUEUE_ADMIN,
         sentence="Placed and evicted {times:time|times} in {window:span}, the last time {ago:span} ago for {by}.",
-        evidence=("repeated Evict events of the PodGroup",),
+        forms={
+            "unknown": (
+                "Placed, and lost its nodes {times:time|times} in {window:span}, the last time {ago:span} ago; no "
+                "event says for whom."
+            )
+        },
+        evidence=("repeated Evict events of the PodGroup", "evictions that earlier readings saw"),
         hints=(*NOT_PLACED, *GPUS, *AMOUNTS, r"preempted"),
     ),
     Reason(

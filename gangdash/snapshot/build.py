@@ -49,7 +49,9 @@ def build_snapshot(reading: Reading) -> ClusterSnapshot:
         events=facts.all("Event", core.event),
         objects={k.name: facts.all(k.name, observed.observed) for k in kinds.KINDS if k.is_observed and facts.has(k)},
         history={
-            uid: GangHistory(time(h.placeable_since), time(h.last_ran), h.last_verdict)
+            uid: GangHistory(
+                time(h.placeable_since), time(h.last_ran), h.last_verdict, tuple(e.timestamp() for e in h.evictions)
+            )
             for uid, h in reading.history.items()
         },
         read=frozenset(reading.items.keys() - reading.not_read.keys()),

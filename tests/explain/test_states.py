@@ -266,6 +266,30 @@ def test_eviction_again_and_again_is_a_loop() -> None:
     assert "3 times" in entry.sentence
 
 
+def test_evictions_that_earlier_readings_saw_are_a_loop_too() -> None:
+    """Events run out; here one is left of three evictions."""
+    cluster = one_node()
+    made = cluster.gang("g", 1, 9)
+    cluster.extra["events"] = (event("Evict", "Pod team/g-0 was preempted by workload other/w.", age=200),)
+    assert said(explain(cluster))[1] == "RECLAIMED"
+    cluster.extra["history"] = {made.meta.uid: GangHistory(evictions=(NOW - 3000, NOW - 1600, NOW - 200))}
+    entry = explain(cluster)
+    assert said(entry) == ("EVICTED", "EVICTION_LOOP")
+    assert "3 times in 47 min" in entry.sentence
+
+
+@pytest.mark.parametrize("after, loop", [(60, True), (-60, False)])
+def test_a_gang_made_anew_after_each_eviction_is_in_the_loop(after: float, loop: bool) -> None:
+    """Its uid and name are new, so nothing of its own tells; one that lost its nodes itself is no such case."""
+    cluster = one_node()
+    made = cluster.gang("g-2", 1, 9)
+    cluster.podgroups[-1] = replace(made, meta=replace(made.meta, created=NOW - 300))
+    lost = NOW - 300 - after
+    cluster.extra["history"] = {made.meta.uid: GangHistory(evictions=(lost - 1200, lost - 600, lost))}
+    entry = explain(cluster, "team/g-2")
+    assert (said(entry) == ("EVICTED", "EVICTION_LOOP")) is loop
+
+
 # Binding and time
 
 

@@ -207,9 +207,11 @@ def test_saved_reading_is_a_kubernetes_list() -> None:
 
 def test_history_goes_with_the_dump() -> None:
     moment = datetime(2026, 11, 30, 8, 0, 0, 123456, tzinfo=UTC)
-    saved = write_dump(_reading(RICH), history={"uid-2": History(last_ran=moment, last_verdict="POLICY")})
+    known = History(last_ran=moment, last_verdict="POLICY", evictions=[moment])
+    saved = write_dump(_reading(RICH), history={"uid-2": known})
 
-    assert _snapshot(saved).history == {"uid-2": GangHistory(None, moment.timestamp(), "POLICY")}
+    told = GangHistory(None, moment.timestamp(), "POLICY", (moment.timestamp(),))
+    assert _snapshot(saved).history == {"uid-2": told}
     assert _snapshot(RICH).history["uid-1"].placeable_since == datetime(2026, 11, 30, 8, 0, 0, 500000, UTC).timestamp()
 
 

@@ -94,7 +94,7 @@ def _open(due: Due, now: datetime, lost_at: datetime) -> Snapshot:
         engine=__version__,
         defaults={
             "reading": due.reading,
-            "history": history_of(cluster=due.cluster),
+            "history": history_of(cluster=due.cluster, now=due.as_of),
             "started_at": now,
             "retry_at": lost_at,
         },

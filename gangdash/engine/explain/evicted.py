@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gangdash.engine.chain.index import last_seen
 from gangdash.engine.explain.build import action_noun, named, names, spoken
@@ -61,16 +61,36 @@ def last_eviction(gang: Gang) -> Eviction | None:
     """Return the latest eviction by the scheduler that any evidence tells of."""
     events = gang.context.events("PodGroup", gang.meta.namespace, gang.meta.name)
     evictions = [event for event in events if event.reason == "Evict"]
-    told = _from_events(evictions)
+    told, known = _from_events(evictions), _known_before(gang)
     stamped = annotation_time(gang.meta, EVICTION_ANNOTATION)
     if told is not None and (stamped is None or told.at >= stamped - SAME_EVICTION):
-        return told
+        return _with_history(told, known)
     if stamped is not None:
-        return Eviction(stamped, "", "", 0, 1, stamped)
+        return _with_history(Eviction(stamped, "", "", 0, 1, stamped), known)
     stale = [event for event in events if event.reason == "StaleJob"]
     if stale and not gang.placed:
         return Eviction(last_seen(stale[-1]), "stalegangeviction", "", 0, 1, last_seen(stale[-1]))
-    return None
+    return _of_earlier_attempts(gang, known)
+
+
+def _known_before(gang: Gang) -> tuple[float, ...]:
+    history = gang.context.snapshot.history.get(gang.meta.uid)
+    return history.evictions if history is not None else ()
+
+
+def _with_history(eviction: Eviction, known: Sequence[float]) -> Eviction:
+    """Count what earlier readings saw too: events run out, and a gang made anew has none of those before it."""
+    if len(known) <= eviction.times:
+        return eviction
+    return replace(eviction, times=len(known), first=min(known[0], eviction.first))
+
+
+def _of_earlier_attempts(gang: Gang, known: Sequence[float]) -> Eviction | None:
+    """Return the loop of a gang that is made anew, with another uid or name, each time it has lost its nodes."""
+    made = gang.meta.created
+    if len(known) < LOOP_TIMES or gang.placed or made is None or known[-1] >= made:
+        return None
+    return Eviction(known[-1], "", "", 0, len(known), known[0])
 
 
 def _from_events(evictions: Sequence[Event]) -> Eviction | None:
@@ -173,6 +193,8 @@ def _form(gang: Gang, code: ReasonCode, eviction: Eviction) -> str:
     if code is ReasonCode.STALE_GANG:
         return "finished" if gang.finished and eviction.pods else "" if eviction.pods else "unknown"
     if code is ReasonCode.RECLAIMED and not eviction.action:
+        return "unknown"
+    if code is ReasonCode.EVICTION_LOOP and not eviction.by:
         return "unknown"
     if code is ReasonCode.PREEMPTED and not gang.alive:
         return "gone"

@@ -52,6 +52,8 @@ class GangHistory:
     placeable_since: float | None = None
     last_ran: float | None = None
     last_verdict: str = ""
+    evictions: tuple[float, ...] = ()
+    """The newest times that it, or an attempt at the same thing before it, lost its nodes; oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

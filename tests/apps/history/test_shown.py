@@ -120,3 +120,17 @@ def test_capacity_over_rest_begins_with_what_was_true_then(client: Client, alice
     client.force_login(bob)
     assert client.get("/api/v1/clusters/east/capacity").status_code == 200
     assert client.get("/api/v1/clusters/west/capacity").status_code == 404
+
+
+def test_the_verdict_counts_evictions_that_earlier_readings_saw(client: Client, alice: User, store: Store) -> None:
+    """The newest eviction has left a mark on the PodGroup; those before it are known from the history alone."""
+    moment = NOW + timedelta(minutes=51)
+    stamp = (NOW + timedelta(minutes=50)).isoformat()
+    waits = raw.gang("g", pods=3, gpus=8)
+    waits[0]["metadata"]["annotations"] = {"kai.scheduler/last-eviction-timestamp": stamp}
+    store(raw.cluster(waits), moment)
+    tasks.diagnose_due()
+    client.force_login(alice)
+    found = client.get("/api/v1/gangs/east~gang-team-a-g/explanation").json()
+    assert (found["verdict"], found["code"]) == ("EVICTED", "EVICTION_LOOP")
+    assert "lost its nodes 3 times in 40 min" in found["sentence"]
