@@ -14,6 +14,7 @@ from drf_spectacular.views import SpectacularAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.reports.renderers.document import report_schema
 from gangdash.documents.schema import json_schema, what_if_schema
 
 PROBLEM = {
@@ -37,14 +38,24 @@ ERRORS = {
     "406": "The answer does not come in that format.",
     "429": "Too many requests; Retry-After says when to come again.",
 }
+UNREAD = {"415": "The body comes in a form that is not read."}
 FURTHER_ERRORS = {
     "gangs_snapshot": {"410": "The objects of this moment are not kept any more."},
     "diagnose_create": {"413": "The file is too large.", "415": "The body comes in a form that is not read."},
+    "reports_create": {"415": "The body comes in a form that is not read."},
+    "reports_get": {"410": "Another version wrote this report."},
+    "reports_file": {"410": "Another version wrote this report."},
+    "report_schedules_create": {"409": "The name is taken.", "415": "The body comes in a form that is not read."},
+    "report_schedules_change": {"409": "The name is taken.", "415": "The body comes in a form that is not read."},
     "whatif_create": {
         "409": "The newest analysis is another one than expected.",
         "410": "The objects of this moment are not kept any more.",
         "415": "The body comes in a form that is not read.",
     },
+    "alert_backtest_create": UNREAD,
+    "alert_rules_create": UNREAD,
+    "alert_rules_change": UNREAD,
+    "mutes_create": UNREAD,
     "tokens_create": {"409": "The name is taken.", "415": "The body comes in a form that is not read."},
 }
 
@@ -74,7 +85,7 @@ def describe_documents_and_errors(result: dict[str, Any], **_generator: Any) -> 
     """Add the contract's types and each route's errors to the generated document."""
     schemas: dict[str, Any] = result.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = PROBLEM
-    schemas |= _contract_schemas()
+    schemas |= _contract_schemas() | _report_schemas()
     result["components"]["schemas"] = dict(sorted(schemas.items()))
     for path in result["paths"].values():
         for operation in path.values():
@@ -98,10 +109,16 @@ def _contract_schemas() -> dict[str, Any]:
     return found | more
 
 
-def _moved(value: Any) -> Any:
+def _report_schemas() -> dict[str, Any]:
+    """Return the types of a report's content, each with a prefix, as some of their names are common words."""
+    found: dict[str, Any] = _moved(report_schema(), prefix="Report")["$defs"]
+    return {f"Report{name}": definition for name, definition in found.items()}
+
+
+def _moved(value: Any, *, prefix: str = "") -> Any:
     """Return the schema with references that point where OpenAPI keeps its schemas."""
     if isinstance(value, dict):
-        return {key: _moved(item) for key, item in value.items()}
+        return {key: _moved(item, prefix=prefix) for key, item in value.items()}
     if isinstance(value, list):
-        return [_moved(item) for item in value]
-    return value.replace("#/$defs/", "#/components/schemas/") if isinstance(value, str) else value
+        return [_moved(item, prefix=prefix) for item in value]
+    return value.replace("#/$defs/", f"#/components/schemas/{prefix}") if isinstance(value, str) else value

@@ -12,6 +12,8 @@ from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
 from apps.api.gangs import GangAttempts, GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
 from apps.api.history import ClusterCapacity, ClusterChanges, LoopList
 from apps.api.reasons import ReasonDetail, ReasonList
+from apps.api.report_schedules import ScheduleDetail, ScheduleList
+from apps.api.reports import ReportDetail, ReportFile, ReportList
 from apps.api.resolve import ResolveView
 from apps.api.schema import SchemaView
 from apps.api.tokens import TokenDetail, TokenList
@@ -40,6 +42,11 @@ urlpatterns: list[URLPattern] = [
     path("checks", CheckList.as_view(), name="checks"),
     path("reasons", ReasonList.as_view(), name="reasons"),
     path("reasons/<str:code>", ReasonDetail.as_view(), name="reason"),
+    path("reports", ReportList.as_view(), name="reports"),
+    path("reports/<int:report_id>", ReportDetail.as_view(), name="report"),
+    path("reports/<int:report_id>/files/<str:form>", ReportFile.as_view(), name="report-file"),
+    path("report-schedules", ScheduleList.as_view(), name="report-schedules"),
+    path("report-schedules/<int:schedule_id>", ScheduleDetail.as_view(), name="report-schedule"),
     path("diagnose", DiagnoseView.as_view(), name="diagnose"),
     path("diagnose/<str:upload_id>", DiagnoseAnswer.as_view(), name="diagnose-answer"),
     path("whatif", WhatIfView.as_view(), name="whatif"),

@@ -91,7 +91,13 @@ def sections(cluster: str = "") -> tuple[Section, ...]:
                 place("nodes", "Nodes", "nodes", "n"),
             ),
         ),
-        Section("Tell", (place("alerts", "Alerts", "bell", "l"),)),
+        Section(
+            "Tell",
+            (
+                place("alerts", "Alerts", "bell", "l"),
+                place("reports", "Reports", "report", "e", keep=False),
+            ),
+        ),
         Section(
             "Know",
             (

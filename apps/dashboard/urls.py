@@ -18,6 +18,7 @@ from apps.dashboard.views import (
     inventory,
     parts,
     reasons,
+    reports,
     triage,
     uploads,
     whatif,
@@ -26,6 +27,8 @@ from apps.dashboard.views import (
 GANG = "clusters/<str:cluster>/gangs/<str:namespace>/<str:name>"
 DEPLOYMENT = "clusters/<str:cluster>/deployments/<str:kind>/<str:namespace>/<str:name>/"
 FORM = r"(?P<form>csv|json)"
+REPORT = r"reports/(?P<report_id>[0-9]{1,15})"
+REPORT_FORM = r"(?P<form>html|md|json|csv)"
 
 pages: list[URLPattern | URLResolver] = [
     path("", guarded(triage.triage_page), name="triage"),
@@ -65,6 +68,14 @@ pages: list[URLPattern | URLResolver] = [
     path(f"{GANG}/snapshot.json.gz", guarded(gang.gang_snapshot), name="gang-snapshot"),
     path("reasons/", guarded(reasons.reasons), name="reasons"),
     path("reasons/<str:code>/", guarded(reasons.reason), name="reason"),
+    path("reports/", guarded(reports.reports), name="reports"),
+    path("reports/<int:report_id>/", guarded(reports.report), name="report"),
+    path("reports/<int:report_id>/fragment", guarded(reports.report_fragment), name="report-fragment"),
+    path("reports/<int:report_id>/send", guarded(reports.report_tell), name="report-send"),
+    re_path(rf"^{REPORT}/report\.{REPORT_FORM}$", guarded(reports.report_file), name="report-file"),
+    path("reports/schedules/new", guarded(reports.schedule_new), name="report-schedule-new"),
+    path("reports/schedules/<int:schedule_id>/", guarded(reports.schedule_edit), name="report-schedule"),
+    path("reports/schedules/<int:schedule_id>/remove", guarded(reports.schedule_remove), name="report-schedule-remove"),
     path("uploads/", guarded(uploads.upload_new), name="upload"),
     path("uploads/<str:upload_id>/", guarded(uploads.upload_answer), name="upload-answer"),
     path("uploads/<str:upload_id>/fragment", guarded(uploads.upload_fragment), name="upload-fragment"),

@@ -217,6 +217,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "GangState": "apps.workloads.choices.GangState",
         "UploadState": "apps.diagnosis.choices.UploadState",
+        "ReportState": "apps.reports.choices.ReportState",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -29,6 +29,8 @@ READS = [
     f"/api/v1/gangs/{OWN}/attempts",
     "/api/v1/deployments",
     "/api/v1/checks",
+    "/api/v1/reports",
+    "/api/v1/report-schedules",
     "/api/v1/reasons",
     "/api/v1/reasons/QUEUE_LIMIT",
     "/api/v1/schema",

@@ -34,6 +34,12 @@ ARGS: dict[str, tuple[object, ...]] = {
     "alert-rule-remove": ("never_fits",),
     "alert-route": (1,),
     "alert-route-remove": (1,),
+    "report": (1,),
+    "report-fragment": (1,),
+    "report-send": (1,),
+    "report-file": (1, "csv"),
+    "report-schedule": (1,),
+    "report-schedule-remove": (1,),
 }
 NAMES = sorted(str(page.name) for page in pages)  # type: ignore[union-attr]
 HIDDEN = ("chat-prod", "llama-70b", "swe-bench", "eval-nightly", "embed-e5", "olmo-7b", "sandbox-dmitri")
@@ -64,8 +70,11 @@ def test_a_one_time_password_opens_nothing_but_its_own_change(db: None, name: st
 
 @pytest.mark.parametrize(
     "name",
-    ["triage", "gangs", "deployments", "queues", "topology", "nodes", "clusters", "checks", "export", "gangs-export"],
-)
+    [
+        "triage", "gangs", "deployments", "queues", "topology", "nodes", "clusters", "checks", "reports", "export",
+        "gangs-export",
+    ],
+)  # fmt: skip
 def test_bob_reads_no_name_of_another_namespace(world: World, as_bob: Client, name: str) -> None:
     content = as_bob.get(address(name)).content.decode()
     assert not [word for word in HIDDEN if word in content]
