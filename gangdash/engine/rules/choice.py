@@ -17,7 +17,7 @@ from gangdash.engine.rules.matching import host_ports
 from gangdash.engine.rules.resource_fit import shortages
 from gangdash.engine.rules.scoring import Placement, StateScorer
 from gangdash.engine.rules.topology import Topologies
-from gangdash.engine.session import JobState, NodeState, Session, TaskState
+from gangdash.engine.session import GPU, JobState, NodeState, Session, TaskState
 from gangdash.engine.session.buckets import AllBuckets, Buckets, Group, StateNumbers
 from gangdash.engine.session.hooks import NodeScorer
 
@@ -32,6 +32,8 @@ class Answer(NamedTuple):
     fits_later: bool
     score: float
     """Sum of the scorers that go by state."""
+    may_take: bool
+    """Whether resources suffice later, and no fixed rule keeps the template off such nodes."""
 
 
 class Choices:
@@ -78,7 +80,9 @@ class Choices:
     def choose(self, task: TaskState, owner: JobState, buckets: Buckets, *, notes: bool) -> NodeState | None:
         """Return the best node that takes the task, noting for the gang why better ones do not."""
         nodes = self._session.all_nodes
-        scored = self._scored(task, buckets, only_fitting=not notes)
+        if not notes:
+            return self._first_taker(task, owner, buckets)
+        scored = self._scored(task, buckets)
         for _, run in groupby(scored, key=lambda entry: entry[0]):
             refused: list[tuple[list[int], tuple[str, ...] | list[str] | None]] = []
             chosen: int | None = None
@@ -88,7 +92,7 @@ class Choices:
                 reasons = self._refusal(task, owner, first, group[0])
                 if reasons is _TAKES:
                     chosen = members[0] if chosen is None else min(chosen, members[0])
-                elif notes:
+                else:
                     refused.append((members, reasons))
             for members, reasons in refused:
                 asked = len(members) if chosen is None else bisect_left(members, chosen)
@@ -98,11 +102,39 @@ class Choices:
                 return nodes[chosen]
         return None
 
+    def _first_taker(self, task: TaskState, owner: JobState, buckets: Buckets) -> NodeState | None:
+        """Return the best node that takes the task: by score, then by name."""
+        nodes, answers, template = self._session.all_nodes, self._answers, task.template
+        needed = task.request[GPU]
+        groups = buckets.with_gpus(needed) if needed > 0 else buckets.groups
+        candidates = []
+        for group in groups:
+            first = buckets.groups[group][0]
+            answer = answers.get((template, group[0])) or self._answer(task, nodes[first], group[0])
+            if answer.may_take:
+                candidates.append((group, first, answer.score))
+        if not candidates:
+            return None
+        known = buckets.one_per_gpus() if needed > 0 else [members[0] for members in buckets.groups.values()]
+        for scorer in self._by_choice:
+            scorer.prepare(task, [nodes[index] for index in known])
+        scored = []
+        for group, first, score in candidates:
+            total = score + group[1]
+            for scorer in self._by_choice:
+                total += scorer.score(task, nodes[first]) or 0.0
+            scored.append((-total, first, group[0]))
+        scored.sort()
+        for _, first, state in scored:
+            if self._refusal(task, owner, nodes[first], state) is _TAKES:
+                return nodes[first]
+        return None
+
     def fits_now(self, task: TaskState, node: NodeState) -> bool:
         return self._answer(task, node, self._numbers.of(node)).fits_now
 
-    def _scored(self, task: TaskState, buckets: Buckets, *, only_fitting: bool) -> list[tuple[float, Group]]:
-        """Return groups with their scores, best first; without notes to take, those too full need no score."""
+    def _scored(self, task: TaskState, buckets: Buckets) -> list[tuple[float, Group]]:
+        """Return groups with their scores, best first."""
         nodes, answers, template = self._session.all_nodes, self._answers, task.template
         firsts = [nodes[members[0]] for members in buckets.groups.values()]
         for scorer in self._by_choice:
@@ -110,8 +142,6 @@ class Choices:
         scored: list[tuple[float, Group]] = []
         for group, node in zip(buckets.groups, firsts, strict=True):
             answer = answers.get((template, group[0])) or self._answer(task, node, group[0])
-            if only_fitting and not answer.fits_later:
-                continue
             total = answer.score + group[1]
             for scorer in self._by_choice:
                 total += scorer.score(task, node) or 0.0
@@ -126,7 +156,9 @@ class Choices:
             if len(self._answers) > _MOST_KEPT:
                 self._answers.clear()
             score = sum(scorer.score(task, node) or 0.0 for scorer in self._by_state)
-            answer = self._answers[key] = Answer(node.fits_idle(task), node.fits_future(task), score)
+            fits = node.fits_future(task)
+            may_take = fits and not any(rule(task, node) for rule in self._session.hooks.excludes)
+            answer = self._answers[key] = Answer(node.fits_idle(task), fits, score, may_take)
         return answer
 
     def _refusal(

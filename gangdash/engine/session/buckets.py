@@ -7,10 +7,10 @@ as many questions as there are states. Groups follow changes and undos through `
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gangdash.engine.session.core import Session
-from gangdash.engine.statement import NodeState
+from gangdash.engine.statement import GPU, NodeState
 
 Group = tuple[int, float]
 """Number of the state, and the score that sets nodes of one state apart (0 where nothing does)."""
@@ -53,6 +53,9 @@ class Buckets:
         self._numbers = numbers
         self._scores = scores
         self._group: dict[int, Group] = {}
+        self._gpus: dict[Group, float] = {}
+        self._by_gpus: dict[float, dict[Group, None]] = {}
+        """Groups of nodes that have GPUs, by how many are free or being released."""
         self.groups: dict[Group, list[int]] = {}
         of, groups = numbers.of, self.groups
         for node in nodes:
@@ -67,10 +70,34 @@ class Buckets:
             members = groups.get(group)
             if members is None:
                 groups[group] = [node.index]
+                self._enter(group, node)
             else:
                 members.append(node.index)
         for members in groups.values():
             members.sort()
+
+    def with_gpus(self, needed: float) -> Iterator[Group]:
+        """Yield the groups whose nodes have so many GPUs free or being released."""
+        for gpus, groups in self._by_gpus.items():
+            if gpus >= needed:
+                yield from groups
+
+    def one_per_gpus(self) -> list[int]:
+        """Return a node for each number of GPUs that nodes with GPUs have free or being released."""
+        return [self.groups[next(iter(groups))][0] for groups in self._by_gpus.values()]
+
+    def _enter(self, group: Group, node: NodeState) -> None:
+        if node.allocatable[GPU]:
+            gpus = self._gpus[group] = node.idle[GPU] + node.releasing[GPU]
+            self._by_gpus.setdefault(gpus, {})[group] = None
+
+    def _leave(self, group: Group) -> None:
+        gpus = self._gpus.pop(group, None)
+        if gpus is not None:
+            groups = self._by_gpus[gpus]
+            del groups[group]
+            if not groups:
+                del self._by_gpus[gpus]
 
     def update(self, node: NodeState) -> None:
         """Move a node that has changed to its present group."""
@@ -84,8 +111,14 @@ class Buckets:
         del members[bisect_left(members, node.index)]
         if not members:
             del self.groups[before]
-        insort(self.groups.setdefault(after, []), node.index)
+            self._leave(before)
         self._group[node.index] = after
+        others = self.groups.get(after)
+        if others is None:
+            self.groups[after] = [node.index]
+            self._enter(after, node)
+        else:
+            insort(others, node.index)
 
 
 class AllBuckets(Buckets):
