@@ -8,14 +8,16 @@ input_jobs.go (KAI d5bc503a).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import insort
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from gangdash.engine.actions.heap import Heap
-from gangdash.engine.rules.queue_order import Contender, comes_first
+from gangdash.engine.rules.queue_order import Rank, comes_first, rank_of
+from gangdash.engine.rules.steps import step_amounts
 from gangdash.engine.session import Amounts, JobState, QueueState, Session
+from gangdash.engine.statement.vectors import NO_AMOUNTS
 
 DELAY_REASON = "PreemptionDelayNotElapsed"
 
@@ -35,13 +37,17 @@ class Selection:
 class _Node:
     """A queue in the tree, with its gangs (leaf) or its child queues."""
 
-    def __init__(self, queue: QueueState, jobs: Heap[JobState] | None, children: Heap[_Node] | None) -> None:
+    def __init__(
+        self, queue: QueueState, jobs: Heap[JobState] | SortedJobs | None, children: Heap[_Node] | None
+    ) -> None:
         self.queue = queue
         self.jobs = jobs
         self.children = children
         self.parent: _Node | None = None
         self.is_linked = False
         self.is_dirty = False
+        self.ranked: tuple[Amounts, Amounts, Rank] | None = None
+        """Its rank, and what the queue held and its next gang asked for when it was worked out."""
 
     def __len__(self) -> int:
         return len(self.jobs) if self.jobs is not None else len(self.children or ())
@@ -68,10 +74,11 @@ class JobsByQueue:
             if takes_part(self._session, job, selection):
                 self.push(job)
 
-    def push_if_usable(self, job: JobState) -> None:
-        """Push a gang unless its queue is missing or no leaf."""
-        if takes_part(self._session, job, Selection()):
-            self.push(job)
+    def seed(self, jobs: Sequence[JobState], first: JobState) -> None:
+        """Begin a queue with gangs in their order, as pushing them one by one, ``first`` before all, would."""
+        self.push(first)
+        node = self._nodes[first.queue]
+        node.jobs = SortedJobs(self._session, jobs)
 
     def pop(self) -> JobState:
         node = self._top(self._roots)
@@ -97,25 +104,26 @@ class JobsByQueue:
     # Comparisons
 
     def _job_before(self, left: JobState, right: JobState) -> bool:
-        before: bool = self._rank(left) < self._rank(right)
+        before: bool = rank_of_job(self._session, left) < rank_of_job(self._session, right)
         return before is not self._victims
 
-    def _rank(self, job: JobState) -> tuple[Any, ...]:
-        if job.rank is None:
-            job.rank = self._session.job_order(job)
-        return job.rank
-
     def _node_before(self, left: _Node, right: _Node) -> bool:
-        return comes_first(self._session, self._contender(left), self._contender(right)) is not self._victims
+        before = comes_first(self._session, left.queue, self._rank(left), right.queue, self._rank(right))
+        return before is not self._victims
 
-    def _contender(self, node: _Node) -> Contender:
+    def _rank(self, node: _Node) -> Rank:
         leaf = node
         while leaf.jobs is None:
             assert leaf.children is not None
             leaf = leaf.children.peek()
+        job = leaf.jobs.peek()
         if self._victims:
-            return Contender(node.queue, None, self._with(leaf, leaf.jobs.peek()))
-        return Contender(node.queue, leaf.jobs.peek())
+            return rank_of(self._session, node.queue, NO_AMOUNTS, self._with(leaf, job))
+        asks, held = step_amounts(self._session, job, real=False), node.queue.allocated
+        ranked = node.ranked
+        if ranked is None or ranked[0] is not held or ranked[1] is not asks:
+            ranked = node.ranked = (held, asks, rank_of(self._session, node.queue, asks))
+        return ranked[2]
 
     def _with(self, leaf: _Node, job: JobState) -> Amounts:
         """Return what the gangs taken from the leaf and one more hold together."""
@@ -165,6 +173,35 @@ class JobsByQueue:
         while current is not None:
             current.is_dirty = True
             current = current.parent
+
+
+class SortedJobs:
+    """Gangs of one queue in order: what a heap of them comes to as long as none moves while it waits."""
+
+    def __init__(self, session: Session, jobs: Iterable[JobState]) -> None:
+        self._session = session
+        self._jobs = list(jobs)
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._jobs) - self._next
+
+    def peek(self) -> JobState:
+        return self._jobs[self._next]
+
+    def pop(self) -> JobState:
+        self._next += 1
+        return self._jobs[self._next - 1]
+
+    def push(self, job: JobState) -> None:
+        insort(self._jobs, job, lo=self._next, key=lambda other: rank_of_job(self._session, other))
+
+
+def rank_of_job(session: Session, job: JobState) -> Rank:
+    """Return the gang's sort key in its queue, kept until one of its tasks changes."""
+    if job.rank is None:
+        job.rank = session.job_order(job)
+    return job.rank
 
 
 def takes_part(session: Session, job: JobState, selection: Selection) -> bool:

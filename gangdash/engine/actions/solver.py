@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
-from gangdash.engine.actions.ordering import JobsByQueue, Selection
+from gangdash.engine.actions.ordering import JobsByQueue, Selection, rank_of_job
 from gangdash.engine.actions.placement import allocate_job
 from gangdash.engine.actions.solver_bounds import Bounds, SlotCache, is_plain
 from gangdash.engine.actions.solver_budget import ActionBudget, Clock, probe_seconds, trial_seconds
@@ -118,6 +119,9 @@ class JobSolver:
         self._clock = means.budget.for_job()
         self._failed: set[Fingerprint] = set()
         self._waiting = _waiting_by_queue(session)
+        by_rank = partial(rank_of_job, session)
+        self._in_order = {queue: sorted(jobs, key=by_rank) for queue, jobs in self._waiting.items()}
+        """Sorted before any trial: a victim that waits too would be out of its place during one."""
         self._choiceless: dict[str, bool] = {}
         self._waiting_count = sum(map(len, self._waiting.values()))
 
@@ -306,7 +310,11 @@ class JobSolver:
         """Return the gangs involved, and those that wait beside them, in the order in which they are served."""
         order = JobsByQueue(self._session)
         for queue in self._queues_that_matter(involved.values()):
-            order.add((job for job in self._waiting[queue] if job.key not in involved), Selection())
+            others = [job for job in self._waiting[queue] if job.key not in involved]
+            if others and self._session.shortcuts:
+                order.seed([job for job in self._in_order[queue] if job.key not in involved], others[0])
+            else:
+                order.add(others, Selection())
         order.add(involved.values(), Selection())
         return order
 

@@ -9,21 +9,13 @@ where a loop would be shorter, because a cycle at scale compares queues a millio
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any
 
-from gangdash.engine.rules.steps import step_amounts
-from gangdash.engine.session import UNLIMITED, Amounts, JobState, QueueState, Session
+from gangdash.engine.session import UNLIMITED, Amounts, QueueState, Session
+from gangdash.engine.statement.vectors import NO_AMOUNTS
 
 _NO_SHARE_PENALTY = 1000
-_NOTHING: Amounts = (0, 0, 0)
-
-
-class Contender(NamedTuple):
-    """A queue with what speaks for it: its next gang, or what the gangs it would lose hold."""
-
-    queue: QueueState
-    job: JobState | None
-    lost: Amounts = _NOTHING
+Rank = tuple[Any, ...]
 
 
 class Standing:
@@ -68,56 +60,37 @@ def standings_of(session: Session) -> Standings:
     return found
 
 
-def comes_first(session: Session, left: Contender, right: Contender) -> bool:
-    """Whether the left queue is served before the right one."""
-    mine, other = left.queue, right.queue
+def rank_of(session: Session, queue: QueueState, asks: Amounts, lost: Amounts = NO_AMOUNTS) -> Rank:
+    """Return what decides between sibling queues, most important first: the smaller rank is served first.
+
+    ``asks`` is what the queue's next gang asks, ``lost`` what the gangs hold that it would lose.
+    """
     if not session.charges_queues:
-        return (mine.created, mine.name) < (other.created, other.name)
-    over, other_over = _is_over_used(mine), _is_over_used(other)
-    if over != other_over:
-        return other_over
-    standings = standings_of(session)
-    standing, other_standing = standings[mine.name], standings[other.name]
-    held = _with_job(session, mine, left.job)
-    other_held = _with_job(session, other, right.job)
-    beyond, other_beyond = _exceeds(held, standing.quota), _exceeds(other_held, other_standing.quota)
-    if beyond != other_beyond:
-        return other_beyond
-    if mine.priority != other.priority:
-        return mine.priority > other.priority
-    unfounded = any(held[slot] > 0 for slot in standing.without_share)
-    other_unfounded = any(other_held[slot] > 0 for slot in other_standing.without_share)
-    if unfounded != other_unfounded:
-        return other_unfounded
-    share, other_share = (
-        standing.dominant(_less(held, left.lost)),
-        other_standing.dominant(_less(other_held, right.lost)),
+        return (queue.created, queue.name)
+    standing = standings_of(session)[queue.name]
+    used = queue.allocated
+    held = (used[0] + asks[0], used[1] + asks[1], used[2] + asks[2])
+    without_share = standing.without_share
+    return (
+        _is_over_used(queue),
+        _exceeds(held, standing.quota),
+        -queue.priority,
+        any(held[slot] > 0 for slot in without_share),
+        standing.dominant((held[0] - lost[0], held[1] - lost[1], held[2] - lost[2])),
+        standing.dominant(used),
     )
-    if share != other_share:
-        return share < other_share
-    return _by_plain_share(mine, standing, other, other_standing)
 
 
-def _by_plain_share(mine: QueueState, standing: Standing, other: QueueState, other_standing: Standing) -> bool:
-    share, other_share = standing.dominant(mine.allocated), other_standing.dominant(other.allocated)
-    if share != other_share:
-        return share < other_share
-    at_most = less_equal(standing.share, other_standing.share)
-    other_at_most = less_equal(other_standing.share, standing.share)
+def comes_first(session: Session, mine: QueueState, rank: Rank, other: QueueState, other_rank: Rank) -> bool:
+    """Whether a queue with its rank is served before a sibling with its own."""
+    if rank != other_rank:
+        return rank < other_rank
+    standings = standings_of(session)
+    share, other_share = standings[mine.name].share, standings[other.name].share
+    at_most, other_at_most = less_equal(share, other_share), less_equal(other_share, share)
     if at_most != other_at_most:
         return at_most
     return mine.created < other.created
-
-
-def _with_job(session: Session, queue: QueueState, job: JobState | None) -> Amounts:
-    if job is None:
-        return queue.allocated
-    held, asks = queue.allocated, step_amounts(session, job, real=False)
-    return (held[0] + asks[0], held[1] + asks[1], held[2] + asks[2])
-
-
-def _less(held: Amounts, lost: Amounts) -> Amounts:
-    return held if lost is _NOTHING else (held[0] - lost[0], held[1] - lost[1], held[2] - lost[2])
 
 
 def _is_over_used(queue: QueueState) -> bool:
