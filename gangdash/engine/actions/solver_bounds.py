@@ -49,6 +49,8 @@ class Bounds:
         self._labels = tuple(dict.fromkeys(label for label, _ in self._parts if label))
         self._feasible = feasible
         self._base = {name: self._slots_now(node) for name, node in feasible.items()}
+        self._without: dict[str, tuple[list[TaskState], _Slots]] = {}
+        """Slots of a node without the victims that it had in the latest trial: the next one often has the same."""
         self._open: dict[_Domain, int] = {}
         for name, slots in self._base.items():
             self._add(self._open, name, slots.open)
@@ -66,7 +68,10 @@ class Bounds:
             by_node.setdefault(task.node_name, []).append(task)
         for name, tasks in by_node.items():
             node, base = self._session.nodes[name], self._base.get(name, _NONE)
-            slots = self._slots(node, tasks)
+            known = self._without.get(name)
+            if known is None or known[0] != tasks:
+                known = self._without[name] = (tasks, self._slots(node, tasks))
+            slots = known[1]
             self._add(changes, name, slots.open - base.open)
             any_slots += slots.any - base.any
             if name not in self._feasible:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 from gangdash.engine.session import (
     ACTIVE_ALLOCATED,
-    ALLOCATED,
     JobState,
     PodSet,
     Session,
@@ -19,7 +18,6 @@ from gangdash.engine.session import (
     SubGroupSet,
     TaskState,
 )
-from gangdash.engine.statement.vectors import added
 
 
 def view_of(job: JobState, tasks: Iterable[TaskState]) -> JobState:
@@ -29,18 +27,8 @@ def view_of(job: JobState, tasks: Iterable[TaskState]) -> JobState:
     view.priority, view.is_preemptible = job.priority, job.is_preemptible
     view.last_start, view.last_eviction = job.last_start, job.last_eviction
     for task in sorted(tasks, key=lambda t: t.order):
-        _show(view, task)
+        view.show_task(task)
     return view
-
-
-def _show(view: JobState, task: TaskState) -> None:
-    """Enter a task without making it the view's own."""
-    pod_set = view.pod_sets[task.sub_group]
-    pod_set.tasks.append(task)
-    pod_set.count(task.status, 1)
-    view.tasks[task.uid] = task
-    if task.status & ALLOCATED:
-        view.allocated = added(view.allocated, task.request)
 
 
 def _copy_set(group: SubGroupSet) -> SubGroupSet:

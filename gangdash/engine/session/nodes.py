@@ -26,12 +26,11 @@ _NUMBER = re.compile(r"[+-]?\d+")
 
 def node_state(node: Node, index: int, layout: Layout, params: SchedulerParams, claimable_gpus: int) -> NodeState:
     """Return the empty node; ``claimable_gpus`` are GPU devices that resource slices offer on it."""
-    state = NodeState(node, index, layout.from_amounts(node.allocatable), layout)
+    allocatable = layout.from_amounts(node.allocatable)
+    allocatable[GPU] += claimable_gpus
+    state = NodeState(node, index, allocatable, layout)
     labels = node.meta.labels
-    if claimable_gpus:
-        state.allocatable[GPU] += claimable_gpus
-        state.idle[GPU] += claimable_gpus
-        state.has_claimed_gpus = True
+    state.has_claimed_gpus = claimable_gpus > 0
     memory = gpu_memory(labels.get(GPU_MEMORY_LABEL, ""))
     if memory is not None:
         state.gpu_memory, state.has_gpu_memory = memory, True

@@ -256,45 +256,34 @@ class JobState:
             )
             return
         task.pod_set = pod_set
-        pod_set.tasks.append(task)
-        self.tasks[task.uid] = task
-        self._enter(task, task.status)
+        self._count_in(task, pod_set)
 
     def show_task(self, task: TaskState) -> None:
         """Count a task that belongs to another view of this gang, without making it this one's own."""
-        pod_set = self.pod_sets[task.sub_group]
+        self._count_in(task, self.pod_sets[task.sub_group])
+
+    def _count_in(self, task: TaskState, pod_set: PodSet) -> None:
         pod_set.tasks.append(task)
         pod_set.count(task.status, 1)
         self.tasks[task.uid] = task
-        if task.status is Status.PENDING:
-            self.pending += 1
+        self.pending += task.status is Status.PENDING
         if task.status & ALLOCATED:
             self.allocated = added(self.allocated, task.request)
 
     def set_status(self, task: TaskState, status: Status) -> None:
         """Give a task another status and keep every count in step."""
-        self._leave(task)
-        self._enter(task, status)
-        self.step = None
-        self.step_amounts = None
-        self.rank = None
-
-    def _leave(self, task: TaskState) -> None:
-        if task.pod_set is not None:
-            task.pod_set.count(task.status, -1)
-            if task.status is Status.PENDING:
-                self.pending -= 1
-            if task.status & ALLOCATED:
-                self.allocated = subtracted(self.allocated, task.request)
-
-    def _enter(self, task: TaskState, status: Status) -> None:
-        task.status = status
-        if task.pod_set is not None:
-            task.pod_set.count(status, 1)
-            if status is Status.PENDING:
-                self.pending += 1
-            if status & ALLOCATED:
-                self.allocated = added(self.allocated, task.request)
+        before, task.status = task.status, status
+        self.step = self.step_amounts = self.rank = None
+        if task.pod_set is None:
+            return
+        task.pod_set.count(before, -1)
+        task.pod_set.count(status, 1)
+        self.pending += (status is Status.PENDING) - (before is Status.PENDING)
+        was_allocated, is_allocated = before & ALLOCATED, status & ALLOCATED
+        if is_allocated and not was_allocated:
+            self.allocated = added(self.allocated, task.request)
+        elif was_allocated and not is_allocated:
+            self.allocated = subtracted(self.allocated, task.request)
 
     def add_error(self, reason: str, message: str) -> None:
         self.errors.append(GangError(reason, (message,)))

@@ -128,8 +128,7 @@ class Statement:
         memos = self._save(task, node)
         job = _job(task)
         job.set_status(task, Status.RELEASING)
-        node.remove(task.key)
-        node.add(task)
+        node.update(task)
         self._charge(job, task, -1)
         for listener in self.world.listeners:
             listener.node_removed(task, node)
@@ -154,8 +153,9 @@ class Statement:
         task.gpu_groups, task.is_virtual, task.claims = before.gpu_groups, before.is_virtual, before.claims
         was_there = task.key in node.placed
         if was_there:
-            node.remove(task.key)
-        node.add(task)
+            node.update(task)
+        else:
+            node.add(task)
         self._charge(job, task, 1)
         for listener in self.world.listeners:
             if was_there:

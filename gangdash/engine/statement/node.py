@@ -17,7 +17,7 @@ from gangdash.engine.model.node import Node
 from gangdash.engine.statement.request import GpuRequest, RequestKind, whole
 from gangdash.engine.statement.sharing import SharedGpus, portion_of
 from gangdash.engine.statement.status import ACTIVE_USED, Status
-from gangdash.engine.statement.task import TaskState
+from gangdash.engine.statement.task import Gift, TaskState
 from gangdash.engine.statement.vectors import GPU, Layout, Vector, added, fits, subtracted
 
 UNKNOWN_GPU_MEMORY = 100
@@ -61,6 +61,7 @@ class NodeState:
     """A node of the shard in the cycle."""
 
     __slots__ = (
+        "_absent",
         "allocatable",
         "device_users",
         "gpu_count",
@@ -95,6 +96,8 @@ class NodeState:
         """Position among the shard's nodes by name."""
         self.layout = layout
         self.allocatable = allocatable
+        self._absent = tuple(slot for slot, amount in enumerate(allocatable) if amount == 0)
+        """Slots of which the node has nothing: nobody is charged for them here."""
         self.idle: Vector = list(allocatable)
         self.used: Vector = layout.zeros()
         self.releasing: Vector = layout.zeros()
@@ -222,21 +225,24 @@ class NodeState:
         """Write down what the task gets here: whole GPUs, a share of one, or MIG instances."""
         if not task.status & ACTIVE_USED:
             return
-        gpu = task.gpu
-        if task.kind is RequestKind.MIG:
-            accepted = GpuRequest(mig=gpu.mig)
-        elif task.asks_shared_gpu:
-            accepted = GpuRequest(count=gpu.count, portion=self.portion_need(gpu), memory=self.memory_need(gpu))
+        is_shared = task.is_shared = task.asks_shared_gpu
+        if is_shared:
+            gpu = task.gpu
+            share = GpuRequest(count=gpu.count, portion=self.portion_need(gpu), memory=self.memory_need(gpu))
+            gift = self._gift(task, share)
         else:
-            accepted = replace(whole(gpu.gpus), claimed=gpu.claimed) if gpu.claimed else whole(gpu.gpus)
-        task.is_shared = task.asks_shared_gpu
-        task.accepted_gpu = accepted
+            known = task.whole_gift
+            if known is None or known.asked is not task.request:
+                known = task.whole_gift = self._gift(task, _whole_devices(task))
+            gift = known
+        _, task.accepted_gpu, task.accepted, task.accepted_amounts = gift
+
+    def _gift(self, task: TaskState, accepted: GpuRequest) -> Gift:
         vector = list(task.request)
         vector[GPU] = accepted.gpus + accepted.claimed_count
         for name, count in accepted.mig.items():
             vector[self.layout.index[name]] = count
-        task.accepted = vector
-        task.accepted_amounts = self.layout.amounts(vector)
+        return Gift(task.request, accepted, vector, self.layout.amounts(vector))
 
     def add(self, task: TaskState) -> None:
         """Put the task here in its present status."""
@@ -247,10 +253,8 @@ class NodeState:
         devices = claimed_gpu_devices(task) if charge[GPU] > 0 else ()
         if devices:
             self._count_devices(devices, charge)
-        allocatable = self.allocatable
-        for slot, amount in enumerate(allocatable):
-            if amount == 0:
-                charge[slot] = 0
+        for slot in self._absent:
+            charge[slot] = 0
         groups = task.gpu_groups if task.is_shared else ()
         memory = self.memory_need(task.gpu) if groups else 0
         placed = Placed(task, task.status, charge, groups, memory, devices, task.accepted)
@@ -289,6 +293,23 @@ class NodeState:
             for group in placed.groups:
                 self._unshare(placed, group)
 
+    def update(self, task: TaskState) -> None:
+        """Take over the status of a task that is here, as removing and adding it would.
+
+        A task that begins or ceases to be released, and shares nothing, moves between two vectors only.
+        """
+        before = self.placed[task.key]
+        self.accept(task)
+        is_plain = task.accepted is before.accepted and not before.groups and not before.devices
+        if not is_plain or not _may_release(before.status, task.status):
+            self.remove(task.key)
+            self.add(task)
+            return
+        self.placed[task.key] = before._replace(status=task.status)
+        self._changed()
+        change = added if task.status is Status.RELEASING else subtracted
+        self.releasing = change(self.releasing, before.charge)
+
     def forget(self, key: str) -> None:
         """Drop the node's view of a task without giving anything back.
 
@@ -326,7 +347,9 @@ class NodeState:
                 users.pop(device, None)
         self.device_users = users
         charge[GPU] -= min(still_used, charge[GPU])
-        return [0 if self.allocatable[slot] == 0 else amount for slot, amount in enumerate(charge)]
+        for slot in self._absent:
+            charge[slot] = 0
+        return charge
 
     # Shared GPUs: the whole GPU leaves idle with its first user and returns with its last
 
@@ -392,6 +415,18 @@ class NodeState:
 
     def __repr__(self) -> str:
         return f"<node {self.name} idle {self.idle} releasing {self.releasing}>"
+
+
+def _may_release(before: Status, after: Status) -> bool:
+    """Whether one of the two is releasing and the other holds idle resources."""
+    return (before is Status.RELEASING) is not (after is Status.RELEASING) and Status.PIPELINED not in (before, after)
+
+
+def _whole_devices(task: TaskState) -> GpuRequest:
+    gpu = task.gpu
+    if task.kind is RequestKind.MIG:
+        return GpuRequest(mig=gpu.mig)
+    return replace(whole(gpu.gpus), claimed=gpu.claimed) if gpu.claimed else whole(gpu.gpus)
 
 
 def claimed_gpu_devices(task: TaskState) -> tuple[str, ...]:

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 DEFAULT_POD_SET = "default"
 
 
+class Gift(NamedTuple):
+    """What a node gives a task, GPUs of whatever kind included."""
+
+    asked: Vector
+    """The very request that it answers."""
+    gpu: GpuRequest
+    vector: Vector
+    amounts: Amounts
+
+
 class TaskMemo(NamedTuple):
     """The changeable fields of a task at one moment."""
 
@@ -67,6 +77,7 @@ class TaskState:
         "sub_group",
         "template",
         "uid",
+        "whole_gift",
     )
 
     def __init__(self, pod: Pod, status: Status, node_name: str, request: Vector, gpu: GpuRequest) -> None:
@@ -89,6 +100,8 @@ class TaskState:
         """What its node gives it (set when it is put on a node): a memory request has its share here."""
         self.accepted_amounts: Amounts = NO_AMOUNTS
         self.accepted_gpu = GpuRequest()
+        self.whole_gift: Gift | None = None
+        """What any node gives it where it shares no GPU, once worked out."""
         self.is_shared = False
         """Whether what it holds is part of shared GPUs, named in ``gpu_groups``."""
         self.gpu_groups: tuple[str, ...] = ()
