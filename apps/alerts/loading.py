@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from apps.alerts.history import BASELINE_SPAN, History, day_of
 from apps.alerts.models import Observation
@@ -80,6 +80,7 @@ def _stretches(cluster: Cluster, span: Span, gangs: dict[int, GangFact]) -> Iter
     """Yield the reasons of the span, and the earlier ones of gangs that wait in it: they tell since when."""
     mine = ReasonTimeline.objects.filter(gang__cluster=cluster, opened_at__lte=_end(span)).order_by()
     within = Q(closed_at=None) | Q(closed_at__gte=span.since)
+    waiting: QuerySet[Any, Any]
     if span.now is None:
         waiting = mine.filter(within, state=GangState.WAITS).values("gang")
     else:

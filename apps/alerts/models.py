@@ -12,6 +12,7 @@ from django.db import models
 
 from apps.accounts.models import User
 from apps.alerts.choices import AlertSeverity, AlertState, MuteKind
+from apps.alerts.rules import SILENT_WHEN_BLIND
 from apps.alerts.rules.facts import Topic
 from apps.clusters.models import Cluster
 from apps.delivery.models import Channel
@@ -52,6 +53,10 @@ class AlertRule(models.Model):
     @property
     def is_custom(self) -> bool:
         return self.condition is not None
+
+    @property
+    def is_silent_when_blind(self) -> bool:
+        return self.is_custom or self.key in SILENT_WHEN_BLIND
 
 
 class Route(models.Model):

@@ -14,11 +14,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.scope import Scope
 from apps.alerts.choices import AlertState
-from apps.alerts.models import Alert, AlertGang, AlertRule, Mute, Route
+from apps.alerts.models import Alert, AlertClock, AlertGang, AlertRule, Mute, Route
 from apps.clusters.models import Cluster
 from apps.workloads.models import Gang
-
-RECENT_SHOWN = 50
 
 
 def alert_list(*, scope: Scope, state: str = "", cluster: str = "", rule: str = "") -> QuerySet[Alert]:
@@ -47,6 +45,12 @@ def alert_gangs(*, scope: Scope, alert: Alert) -> QuerySet[AlertGang]:
     mine = scope.namespace_filter(cluster_field="gang__cluster__name", namespace_field="gang__namespace")
     rows = AlertGang.objects.filter(mine, alert=alert).select_related("gang__cluster")
     return rows.order_by("-left_at", "joined_at", "pk")
+
+
+def blind_since_by_cluster() -> dict[int, datetime]:
+    """Return since when the rules that rest on verdicts keep still, by the cluster's key; one query."""
+    clocks = AlertClock.objects.exclude(blind_since=None).filter(cluster__is_read=True)
+    return {key: since for key, since in clocks.values_list("cluster_id", "blind_since") if since is not None}
 
 
 def rule_list() -> QuerySet[AlertRule]:

@@ -162,7 +162,7 @@ class CustomForm(SettingForm):
         return RuleInput(**self.setting(), title=values["title"], condition=condition)
 
 
-NEW_RULE: Mapping[str, Any] = {"severity": "ticket", "for_minutes": 10, "keep_minutes": 5, "is_enabled": True}
+NEW_RULE: dict[str, Any] = {"severity": "ticket", "for_minutes": 10, "keep_minutes": 5, "is_enabled": True}
 
 
 def custom_initial(rule: AlertRule) -> dict[str, Any]:

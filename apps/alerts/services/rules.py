@@ -215,6 +215,22 @@ def _told(row: AlertRule) -> dict[str, object]:
     return {**{name: getattr(row, name) for name in names}, "condition": row.condition}
 
 
+def input_of(rule: AlertRule) -> RuleInput:
+    """Return a rule as it is set, for changing a part of it."""
+    return RuleInput(
+        severity=rule.severity,
+        for_seconds=rule.for_seconds,
+        keep_seconds=rule.keep_seconds,
+        is_enabled=rule.is_enabled,
+        values=rule.values,
+        clusters=rule.clusters,
+        namespaces=rule.namespaces,
+        queues=rule.queues,
+        title=rule.title,
+        condition=rule.condition,
+    )
+
+
 def setting_of(rule: AlertRule) -> RuleSetting:
     """Return a stored rule as plain data."""
     return RuleSetting(

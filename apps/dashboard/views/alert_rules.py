@@ -113,9 +113,11 @@ def _looked(scope: Scope, rule: AlertRule) -> list[Lookback]:
 
 def _save(request: HttpRequest, rule: AlertRule | None, form: CustomForm | BuiltInForm) -> HttpResponse:
     _admin(request)
-    who = {"actor": person(request), "address": client_address(request)}
-    values = form.rule_input()
-    saved = rule_update(rule=rule, values=values, **who) if rule else rule_create(values=values, **who)
+    actor, address, values = person(request), client_address(request), form.rule_input()
+    if rule is None:
+        saved = rule_create(values=values, actor=actor, address=address)
+    else:
+        saved = rule_update(rule=rule, values=values, actor=actor, address=address)
     messages.success(request, f"The rule {saved.title} is saved.")
     return redirect("dashboard:alert-rule", key=saved.key)
 
