@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
+from apps.api.alert_rules import CustomBacktest, RouteDetail, RouteList, RuleBacktest, RuleDetail, RuleList
+from apps.api.alerts import AlertAcknowledge, AlertDetail, AlertList, MuteDetail, MuteList
 from apps.api.audit import AuditList
 from apps.api.checks import CheckList
 from apps.api.clusters import ClusterHealth, ClusterList, ClusterSnapshot
@@ -38,6 +40,17 @@ urlpatterns: list[URLPattern] = [
     path("deployments", DeploymentList.as_view(), name="deployments"),
     path("deployments/<str:deployment_id>", DeploymentDetail.as_view(), name="deployment"),
     path("deployments/<str:deployment_id>/timeline", DeploymentTimeline.as_view(), name="deployment-timeline"),
+    path("alerts/instances", AlertList.as_view(), name="alerts"),
+    path("alerts/instances/<int:alert_id>", AlertDetail.as_view(), name="alert"),
+    path("alerts/instances/<int:alert_id>/acknowledge", AlertAcknowledge.as_view(), name="alert-acknowledge"),
+    path("alerts/rules", RuleList.as_view(), name="alert-rules"),
+    path("alerts/rules/<str:key>", RuleDetail.as_view(), name="alert-rule"),
+    path("alerts/rules/<str:key>/backtest", RuleBacktest.as_view(), name="alert-rule-backtest"),
+    path("alerts/backtest", CustomBacktest.as_view(), name="alert-backtest"),
+    path("alerts/routes", RouteList.as_view(), name="alert-routes"),
+    path("alerts/routes/<int:route_id>", RouteDetail.as_view(), name="alert-route"),
+    path("alerts/mutes", MuteList.as_view(), name="mutes"),
+    path("alerts/mutes/<int:mute_id>", MuteDetail.as_view(), name="mute"),
     path("resolve", ResolveView.as_view(), name="resolve"),
     path("checks", CheckList.as_view(), name="checks"),
     path("reasons", ReasonList.as_view(), name="reasons"),

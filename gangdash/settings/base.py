@@ -217,6 +217,13 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "GangState": "apps.workloads.choices.GangState",
         "UploadState": "apps.diagnosis.choices.UploadState",
+        "AlertState": "apps.alerts.choices.AlertState",
+        "AlertSeverity": "apps.alerts.choices.AlertSeverity",
+        "MuteKind": "apps.alerts.choices.MuteKind",
+        "ChannelKind": "apps.delivery.choices.ChannelKind",
+        "VerdictEnum": "gangdash.engine.verdict.Verdict",
+        "CheckState": "apps.checks.choices.CheckState",
+        "CheckSeverity": "apps.checks.choices.CheckSeverity",
         "ReportState": "apps.reports.choices.ReportState",
     },
     "POSTPROCESSING_HOOKS": [
