@@ -17,10 +17,9 @@ from apps.errors import ApplicationError
 CONTENT_TYPE = "application/problem+json"
 STATUS_OF_CODE = {
     "base_moved": HTTPStatus.CONFLICT,
+    "channel_name_taken": HTTPStatus.CONFLICT,
+    "delivery_not_resendable": HTTPStatus.CONFLICT,
     "dump_expired": HTTPStatus.GONE,
-    "not_to_acknowledge": HTTPStatus.CONFLICT,
-    "route_name_taken": HTTPStatus.CONFLICT,
-    "rule_built_in": HTTPStatus.CONFLICT,
     "not_to_acknowledge": HTTPStatus.CONFLICT,
     "route_name_taken": HTTPStatus.CONFLICT,
     "rule_built_in": HTTPStatus.CONFLICT,
@@ -30,6 +29,7 @@ STATUS_OF_CODE = {
     "report_not_readable": HTTPStatus.GONE,
     "schedule_name_taken": HTTPStatus.CONFLICT,
     "too_many_reports": HTTPStatus.TOO_MANY_REQUESTS,
+    "secrets_locked": HTTPStatus.CONFLICT,
     "token_unknown": HTTPStatus.NOT_FOUND,
     "token_name_taken": HTTPStatus.CONFLICT,
     "too_many_uploads": HTTPStatus.TOO_MANY_REQUESTS,

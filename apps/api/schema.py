@@ -39,9 +39,11 @@ ERRORS = {
     "429": "Too many requests; Retry-After says when to come again.",
 }
 UNREAD = {"415": "The body comes in a form that is not read."}
-UNREAD = {"415": "The body comes in a form that is not read."}
 FURTHER_ERRORS = {
     "gangs_snapshot": {"410": "The objects of this moment are not kept any more."},
+    "channels_create": {"409": "The name is taken.", "415": "The body comes in a form that is not read."},
+    "channels_update": {"409": "The name is taken.", "415": "The body comes in a form that is not read."},
+    "deliveries_resend": {"409": "It is being sent, or a digest carried it."},
     "diagnose_create": {"413": "The file is too large.", "415": "The body comes in a form that is not read."},
     "reports_create": {"415": "The body comes in a form that is not read."},
     "reports_get": {"410": "Another version wrote this report."},
@@ -58,13 +60,9 @@ FURTHER_ERRORS = {
     "alert_rules_change": UNREAD,
     "mutes_create": UNREAD,
     "alerts_acknowledge": {"409": "It does not fire, or someone has acknowledged it.", **UNREAD},
-    "alert_backtest_create": UNREAD,
-    "alert_rules_create": UNREAD,
-    "alert_rules_change": UNREAD,
     "alert_rules_delete": {"409": "A rule of the list can be switched off, not deleted."},
     "alert_routes_create": {"409": "The name is taken.", **UNREAD},
     "alert_routes_change": {"409": "The name is taken.", **UNREAD},
-    "mutes_create": UNREAD,
     "tokens_create": {"409": "The name is taken.", "415": "The body comes in a form that is not read."},
 }
 

@@ -7,6 +7,15 @@ from django.urls import URLPattern, path, re_path
 from apps.api.alert_rules import CustomBacktest, RouteDetail, RouteList, RuleBacktest, RuleDetail, RuleList
 from apps.api.alerts import AlertAcknowledge, AlertDetail, AlertList, MuteDetail, MuteList
 from apps.api.audit import AuditList
+from apps.api.channels import (
+    ChannelDetail,
+    ChannelList,
+    ChannelRetry,
+    ChannelTest,
+    DeliveryDetail,
+    DeliveryList,
+    DeliveryResend,
+)
 from apps.api.checks import CheckList
 from apps.api.clusters import ClusterHealth, ClusterList, ClusterSnapshot
 from apps.api.deployments import DeploymentDetail, DeploymentList, DeploymentTimeline
@@ -60,6 +69,13 @@ urlpatterns: list[URLPattern] = [
     path("reports/<int:report_id>/files/<str:form>", ReportFile.as_view(), name="report-file"),
     path("report-schedules", ScheduleList.as_view(), name="report-schedules"),
     path("report-schedules/<int:schedule_id>", ScheduleDetail.as_view(), name="report-schedule"),
+    path("channels", ChannelList.as_view(), name="channels"),
+    path("channels/<int:channel_id>", ChannelDetail.as_view(), name="channel"),
+    path("channels/<int:channel_id>/test", ChannelTest.as_view(), name="channel-test"),
+    path("channels/<int:channel_id>/retry", ChannelRetry.as_view(), name="channel-retry"),
+    path("deliveries", DeliveryList.as_view(), name="deliveries"),
+    path("deliveries/<str:delivery_id>", DeliveryDetail.as_view(), name="delivery"),
+    path("deliveries/<str:delivery_id>/resend", DeliveryResend.as_view(), name="delivery-resend"),
     path("diagnose", DiagnoseView.as_view(), name="diagnose"),
     path("diagnose/<str:upload_id>", DiagnoseAnswer.as_view(), name="diagnose-answer"),
     path("whatif", WhatIfView.as_view(), name="whatif"),

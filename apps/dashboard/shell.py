@@ -72,13 +72,14 @@ class Shell:
     etag: str
 
 
-def sections(cluster: str = "") -> tuple[Section, ...]:
+def sections(cluster: str = "", *, is_admin: bool = False) -> tuple[Section, ...]:
     """Return the places; those that show one cluster keep the picked one."""
     query = f"?{urlencode({'cluster': cluster})}" if cluster else ""
 
     def place(key: str, title: str, icon: str, keys: str = "", *, keep: bool = True) -> Place:
         return Place(key, title, icon, reverse(f"dashboard:{key}") + (query if keep else ""), keys)
 
+    channels = (place("channels", "Channels", "plug", "m", keep=False),) if is_admin else ()
     return (
         Section(
             "Now",
@@ -96,6 +97,7 @@ def sections(cluster: str = "") -> tuple[Section, ...]:
             (
                 place("alerts", "Alerts", "bell", "l"),
                 place("reports", "Reports", "report", "e", keep=False),
+                *channels,
             ),
         ),
         Section(
@@ -119,7 +121,7 @@ def shell_of(request: HttpRequest, *, scope: Scope, page: str, cluster: str = ""
         page=page,
         cluster=cluster,
         theme=theme if theme in THEMES else "",
-        nav=sections(cluster),
+        nav=sections(cluster, is_admin=person(request).is_admin),
         clusters=tuple(rows),
         links=tuple(_cluster_link(request, page, row.cluster.name, WORDS[row.state]) for row in rows),
         all_url=_cluster_link(request, page, "", "").url,

@@ -59,6 +59,24 @@ class ChannelValues:
         return f"ChannelValues({self.name!r})"
 
 
+def values_of(channel: Channel) -> ChannelValues:
+    """Return what is filled in now, with the secrets left empty, as they stay where they are."""
+    return ChannelValues(
+        name=channel.name,
+        slack_channel=channel.slack_channel,
+        recipients=tuple(channel.recipients),
+        clusters=tuple(channel.clusters),
+        namespaces=tuple(channel.namespaces),
+        digest_after=channel.digest_after,
+        digest_minutes=channel.digest_minutes,
+        quiet_zone=channel.quiet_zone,
+        quiet_days=tuple(channel.quiet_days),
+        quiet_from=channel.quiet_from,
+        quiet_to=channel.quiet_to,
+        quiet_pages_pass=channel.quiet_pages_pass,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class NewChannel:
     """``signing_key`` is the key that was made up, to be shown this once; empty where the admin brought one."""
@@ -177,7 +195,7 @@ def _fill_times(channel: Channel, values: ChannelValues) -> None:
 def _fill_secrets(channel: Channel, values: ChannelValues, made: Mapping[str, str]) -> None:
     """Seal what is new together with what stays, and keep the host to be shown."""
     given = {"url": values.url.strip(), "token": values.token.strip(), "signing_key": values.signing_key.strip()}
-    new = {name: value for name, value in given.items() if value and name in _SECRETS[channel.kind]} | dict(made)
+    new = {name: value for name, value in given.items() if value and name in SECRETS[channel.kind]} | dict(made)
     try:
         found = {**_present_secrets(channel, new), **new}
         _check_secrets(channel, found)
@@ -199,7 +217,7 @@ def _present_secrets(channel: Channel, new: Mapping[str, str]) -> dict[str, str]
         raise
 
 
-_SECRETS: Mapping[str, frozenset[str]] = {
+SECRETS: Mapping[str, frozenset[str]] = {
     ChannelKind.SLACK_WEBHOOK: frozenset({"url"}),
     ChannelKind.SLACK_BOT: frozenset({"token", "url"}),
     ChannelKind.WEBHOOK: frozenset({"url", "signing_key"}),

@@ -16,7 +16,8 @@ from tests.dashboard.world import World, bind
 
 FRAGMENTS = ("freshness", "triage-summary", "triage-list", "waiting-chart", "changes")
 PAGES = [name for name in NAMES if not name.startswith(("fragment", "upload-"))]
-PAGES = [name for name in PAGES if not name.endswith(("export", "explanation", "snapshot", "fragment", "revoke", "send", "remove"))]
+ENDINGS = ("export", "explanation", "snapshot", "fragment", "revoke", "send", "remove", "resend", "-do")
+PAGES = [name for name in PAGES if not name.endswith(ENDINGS)]
 PAGES = [name for name in PAGES if name != "palette" and not name.endswith(("acknowledge", "mute-end"))]
 EVIL = "<img src=x onerror=alert(1)>"
 EVIL_ATTRIBUTE = '" onmouseover="alert(1)'

@@ -14,7 +14,7 @@ from apps.dashboard import marks, numbers
 from apps.dashboard.freshness import strip_of
 from apps.dashboard.links import gang_url, in_cluster
 from apps.dashboard.selectors import pod_search
-from apps.dashboard.shell import fragment, scope_for, sections, strip_etag
+from apps.dashboard.shell import fragment, person, scope_for, sections, strip_etag
 from apps.inventory.selectors import node_list, queue_list
 from apps.workloads.models import Gang
 from apps.workloads.selectors import GangFilter, gang_list
@@ -48,7 +48,7 @@ def palette(request: HttpRequest) -> JsonResponse:
     words = request.GET.get("q", "").replace("\x00", "").strip()[:QUERY_MAX]
     cluster = request.GET.get("cluster", "")
     found = _objects(scope_for(request), words, cluster) if words else []
-    found += _places(words, cluster)
+    found += _places(words, cluster, is_admin=person(request).is_admin)
     response = JsonResponse({"items": [_plain(item) for item in found]})
     response["Cache-Control"] = "private, no-store"
     return response
@@ -77,8 +77,8 @@ def _gang(gang: Gang) -> Found:
     return Found(gang.name, detail, mark.icon, gang_url(gang))
 
 
-def _places(words: str, cluster: str) -> list[Found]:
-    places = [place for section in sections(cluster) for place in section.entries]
+def _places(words: str, cluster: str, *, is_admin: bool) -> list[Found]:
+    places = [place for section in sections(cluster, is_admin=is_admin) for place in section.entries]
     found = [Found(place.title, "page", place.icon, place.url) for place in places]
     found.append(Found("Account", "page, tokens and password", "account", reverse("dashboard:account")))
     return [item for item in found if words.lower() in f"{item.title} {item.detail}".lower()]
