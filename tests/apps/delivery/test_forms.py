@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -199,3 +200,15 @@ def test_links_of_a_message_are_buttons_only_with_an_address() -> None:
     found = json.loads(render_webhook.render(Message(title="x", links=(Link("a", "/b", "c"),)), Envelope(
         id="i", key="k", kind="alert", channel="c", created_at=NOW, now=NOW)))  # fmt: skip
     assert found["links"] == [{"text": "a", "url": None}]
+
+
+def test_the_documented_check_accepts_what_is_sent(project_root: Path) -> None:
+    text = (project_root / "docs" / "channels.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(text.partition("```python\n")[2].partition("```")[0], names)
+    now = datetime.now(UTC)
+    header = render_webhook.signature(b"body", key=KEY, at=now)
+    assert names["is_from_gangdash"](b"body", header, KEY)
+    assert not names["is_from_gangdash"](b"bodx", header, KEY)
+    old = render_webhook.signature(b"body", key=KEY, at=now - timedelta(minutes=6))
+    assert not names["is_from_gangdash"](b"body", old, KEY)
