@@ -123,7 +123,13 @@ REASONS = (
             "{evicted:pod was|pods were} evicted {ago:span} ago by reclaim for {by} ({examples:list}); it has "
             "waited since."
         ),
-        forms={"unknown": "The scheduler evicted it {ago:span} ago, and no event says for whom; it has waited since."},
+        forms={
+            "unknown": "The scheduler evicted it {ago:span} ago, and no event says for whom; it has waited since.",
+            "unread": (
+                "The scheduler evicted it {ago:span} ago, for whom only events would say, and they were not read; it "
+                "has waited since."
+            ),
+        },
         evidence=("Evict event or annotation of the PodGroup",),
         upstream=(r"was preempted by workload",),
         hints=(*NOT_PLACED, *GPUS, *AMOUNTS, *NOT_READY_GANG),

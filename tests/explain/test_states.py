@@ -12,7 +12,7 @@ from gangdash.engine.model.meta import Condition, Meta, OwnerRef
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import ContainerState
 from gangdash.engine.model.podgroup import BindRequest, SchedulingCondition, SubGroupSpec, TopologyConstraint
-from tests.engine.builders import NOW, RACK, Cluster
+from tests.engine.builders import ALL_READ, NOW, RACK, Cluster
 from tests.explain.helpers import event, explain, said
 
 
@@ -64,7 +64,10 @@ def test_node_pool_that_no_shard_serves() -> None:
     cluster = one_node()
     made = cluster.gang("g")
     cluster.podgroups[-1] = replace(made, meta=replace(made.meta, labels={"kai.scheduler/node-pool": "w"}))
+    cluster.extra["read"] = ALL_READ | {"SchedulingShard"}
     assert said(explain(cluster)) == ("CONFIG", "NOT_IN_SHARD")
+    cluster.extra["read"] = ALL_READ
+    assert said(explain(cluster)) == ("NO_VERDICT", "NOT_READ")
 
 
 @pytest.mark.parametrize(

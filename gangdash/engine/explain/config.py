@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from gangdash.engine.explain import unread
 from gangdash.engine.explain.build import first, named, names
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.identifiers import ConstraintId, Unit
@@ -23,6 +24,7 @@ _NO_WAIT = Waiting(helps="no")
 def handling(gang: Gang) -> Iterator[Finding]:
     """Yield why no scheduler looks at the gang at all."""
     if gang.shard is None:
+        yield from unread.shards(gang)
         yield _not_in_shard(gang)
     elif is_backed_off(gang.podgroup, gang.params):
         yield _backed_off(gang)

@@ -126,6 +126,17 @@ class Context:
         return pods
 
     @cached_property
+    def has_unknown_priorities(self) -> bool:
+        """Whether some gang names a PriorityClass that is not at hand, and none of its pods says its own priority."""
+        known = {item.meta.name for item in self.snapshot.priority_classes}
+        return any(
+            group.priority_class_name
+            and group.priority_class_name not in known
+            and all(pod.priority is None for pod in self.members(group))
+            for group in self.snapshot.podgroups
+        )
+
+    @cached_property
     def owned_pods(self) -> Mapping[str, list[Pod]]:
         """Pods by the uid of their controller."""
         found: dict[str, list[Pod]] = defaultdict(list)

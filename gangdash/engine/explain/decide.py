@@ -54,7 +54,7 @@ _NO_CAUSE = frozenset({Verdict.HEALTHY, Verdict.WILL_START, Verdict.NO_VERDICT})
 
 def explain_gang(gang: Gang) -> Explanation:
     """Return why the gang waits, or how it stands if it does not."""
-    findings = list(_distinct(_waiting(gang) if gang.waits else _standing(gang)))
+    findings = list(unread.pods(gang)) or list(_distinct(_waiting(gang) if gang.waits else _standing(gang)))
     if gang.waits:
         findings += references.priority_class(gang)
     return compose(gang, findings)
@@ -122,6 +122,7 @@ def _short(gang: Gang) -> Iterator[Finding]:
     yield from refused.refused(gang)
     yield from evicted.evicted(gang)
     yield from incomplete.below_minimum(gang)
+    yield from unread.owner(gang)
     yield membership.missing(gang)
 
 

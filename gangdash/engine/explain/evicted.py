@@ -193,7 +193,7 @@ def _form(gang: Gang, code: ReasonCode, eviction: Eviction) -> str:
     if code is ReasonCode.STALE_GANG:
         return "finished" if gang.finished and eviction.pods else "" if eviction.pods else "unknown"
     if code is ReasonCode.RECLAIMED and not eviction.action:
-        return "unknown"
+        return "unknown" if gang.context.snapshot.was_read("Event") else "unread"
     if code is ReasonCode.EVICTION_LOOP and not eviction.by:
         return "unknown"
     if code is ReasonCode.PREEMPTED and not gang.alive:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gangdash.engine.chain.index import last_seen
 from gangdash.engine.chain.stages import stage_of
-from gangdash.engine.explain import admission, owners, upstream
+from gangdash.engine.explain import admission, owners, unread, upstream
 from gangdash.engine.explain.build import first, named, names
 from gangdash.engine.explain.components import component
 from gangdash.engine.explain.context import Context
@@ -29,6 +29,7 @@ from gangdash.engine.verdict import (
     Members,
     ReasonCode,
     SchedulerWords,
+    Verdict,
     Waiting,
 )
 
@@ -45,7 +46,7 @@ def explain_workload(workload: Workload) -> Explanation:
     return Explanation(
         gang=GangRef(workload.namespace, workload.name, workload.uid, workload.kind, ""),
         finding=main if main.stage else _staged(main),
-        certainty=Certainty.DERIVED,
+        certainty=Certainty.NO_VERDICT if main.verdict is Verdict.NO_VERDICT else Certainty.DERIVED,
         waiting_since=min(created, default=owner_created),
         members=main.members or Members(total, len(workload.placed), total - len(workload.placed), 0),
         fixes=main.fixes,
@@ -91,6 +92,7 @@ def _handled_by_nobody(workload: Workload) -> Iterator[Finding]:
     missed = [pod for pod in workload.waiting if near_miss(context, pod.scheduler_name)]
     if missed:
         yield _wrong_scheduler(workload, missed)
+    yield from unread.podgroups(context)
     lost = [pod for pod in workload.waiting if GROUP_ANNOTATION in pod.meta.annotations]
     if lost:
         yield _lost(workload, lost)

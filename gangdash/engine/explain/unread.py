@@ -1,20 +1,23 @@
 """Kinds that could not be read and that a gang depends on: what may not be taken as empty.
 
-A kind that cannot matter to the gang is not mentioned. PriorityClass is not among those that decide: the pods' own
-priority tells the same.
+A kind that cannot matter to the gang is not mentioned. PriorityClass decides only where no pod says its own priority,
+which tells the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gangdash.engine.chain.index import controller
 from gangdash.engine.explain.build import named
+from gangdash.engine.explain.context import Context
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.topology import constraints
 from gangdash.engine.identifiers import ConstraintId
 from gangdash.engine.verdict import Constraint, Finding, ReasonCode, Waiting
 
 _BASICS = ("Node", "Pod", "PodGroup", "Queue")
+_RUN_TO_THEIR_END = frozenset({"Job", "JobSet", "MPIJob", "PyTorchJob", "RayJob", "TFJob", "XGBoostJob"})
 _CLAIMS = ("DeviceClass", "ResourceClaim", "ResourceSlice")
 
 
@@ -23,9 +26,39 @@ def basics(gang: Gang) -> Iterator[Finding]:
     yield from _finding(gang, [kind for kind in _BASICS if not gang.context.snapshot.was_read(kind)])
 
 
+def pods(gang: Gang) -> Iterator[Finding]:
+    """Yield that pods were not read, without which nothing at all is known of a gang."""
+    if not gang.context.snapshot.was_read("Pod"):
+        yield from basics(gang)
+
+
+def shards(gang: Gang) -> Iterator[Finding]:
+    """Yield that the scheduler of the gang's node pool is not known because shards were not read."""
+    if not gang.context.snapshot.was_read("SchedulingShard"):
+        yield from _finding(gang, ["SchedulingShard"])
+
+
+def owner(gang: Gang) -> Iterator[Finding]:
+    """Yield that a gang without pods belongs to something that may have run to its end and was not read."""
+    ref = controller(gang.meta)
+    if gang.pods or ref is None or ref.kind not in _RUN_TO_THEIR_END:
+        return
+    if not gang.context.snapshot.was_read(ref.kind):
+        yield from _finding(gang, [ref.kind])
+
+
 def placement(gang: Gang) -> Iterator[Finding]:
-    """Yield that a kind which decides where the gang's pods may go was not read."""
-    yield from _finding(gang, [kind for kind in _placement_kinds(gang) if not gang.context.snapshot.was_read(kind)])
+    """Yield that a kind which decides where the gang's pods may go, or who may be evicted for it, was not read."""
+    kinds = [kind for kind in _placement_kinds(gang) if not gang.context.snapshot.was_read(kind)]
+    if not gang.context.snapshot.was_read("PriorityClass") and gang.context.has_unknown_priorities:
+        kinds.append("PriorityClass")
+    yield from _finding(gang, kinds)
+
+
+def podgroups(context: Context) -> Iterator[Finding]:
+    """Yield that nobody can say which pods are in no PodGroup because PodGroups were not read."""
+    if not context.snapshot.was_read("PodGroup"):
+        yield _not_read(context, ["PodGroup"])
 
 
 def _placement_kinds(gang: Gang) -> list[str]:
@@ -40,11 +73,14 @@ def _placement_kinds(gang: Gang) -> list[str]:
 
 
 def _finding(gang: Gang, kinds: list[str]) -> Iterator[Finding]:
-    if not kinds:
-        return
-    reasons = {gap.kind: gap.reason for gap in gang.context.snapshot.not_read}
+    if kinds:
+        yield _not_read(gang.context, kinds)
+
+
+def _not_read(context: Context, kinds: list[str]) -> Finding:
+    reasons = {gap.kind: gap.reason for gap in context.snapshot.not_read}
     why = reasons.get(kinds[0], "not in the file")
-    yield Finding(
+    return Finding(
         ReasonCode.NOT_READ,
         facts={"kinds": tuple(kinds), "reason": why, "count": len(kinds)},
         binding=tuple(_constraint(kind, reasons) for kind in kinds),
