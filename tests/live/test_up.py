@@ -7,7 +7,6 @@ CRDs and a few nodes; ``viewer.kubeconfig`` beside it is what the dashboard gets
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
@@ -19,15 +18,16 @@ from typing import Any
 import pytest
 import requests
 import yaml
-from kubernetes import client, config
 
+from tests.chain import world as w
+from tests.live.cluster import LiveCluster
+from tests.live.test_chain import complete, namespaces
 from tests.system.conftest import Installation, installation
 
 __all__ = ["installation"]
 
 LIVE = os.environ.get("GANGDASH_LIVE_KUBECONFIG", "")
 MANIFESTS = Path(__file__).parent / "manifests.yaml"
-PLURALS = {"Queue": "queues", "PodGroup": "podgroups"}
 PODS = {"too-many": (5, "live-team"), "over-limit": (1, "live-capped"), "lost-queue": (1, "nowhere")}
 VERDICTS = {"too-many": "NO_FIT", "over-limit": "POLICY", "lost-queue": "CONFIG"}
 NEW_PASSWORD = "correct-horse-battery-9"
@@ -42,8 +42,11 @@ def _pod(gang: str, index: int, queue: str) -> dict[str, Any]:
     amounts = {"nvidia.com/gpu": "8"}
     container = {"name": "main", "image": "example/worker", "resources": {"requests": amounts, "limits": amounts}}
     return {
+        "apiVersion": "v1",
+        "kind": "Pod",
         "metadata": {
             "name": f"{gang}-{index}",
+            "namespace": "default",
             "annotations": {"pod-group-name": gang},
             "labels": {"kai.scheduler/queue": queue},
         },
@@ -52,39 +55,14 @@ def _pod(gang: str, index: int, queue: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def gangs() -> Iterator[None]:
-    """Make the manifests' objects and the gangs' pods, and take them away again."""
-    config.load_kube_config(config_file=LIVE)
-    custom, core = client.CustomObjectsApi(), client.CoreV1Api()
-    documents = list(yaml.safe_load_all(MANIFESTS.read_text()))
-    _remove(custom, core, documents)
-    for document in documents:
-        group, version = document["apiVersion"].split("/")
-        plural = PLURALS[document["kind"]]
-        if "namespace" in document["metadata"]:
-            custom.create_namespaced_custom_object(group, version, "default", plural, document)
-        else:
-            custom.create_cluster_custom_object(group, version, plural, document)
-    for gang, (count, queue) in PODS.items():
-        for index in range(count):
-            core.create_namespaced_pod("default", _pod(gang, index, queue))
-    yield
-    _remove(custom, core, documents)
-
-
-def _remove(custom: Any, core: Any, documents: list[dict[str, Any]]) -> None:
-    for gang, (count, _) in PODS.items():
-        for index in range(count):
-            with contextlib.suppress(client.ApiException):
-                core.delete_namespaced_pod(f"{gang}-{index}", "default", grace_period_seconds=0)
-    for document in documents:
-        group, version = document["apiVersion"].split("/")
-        plural, name = PLURALS[document["kind"]], document["metadata"]["name"]
-        with contextlib.suppress(client.ApiException):
-            if "namespace" in document["metadata"]:
-                custom.delete_namespaced_custom_object(group, version, "default", plural, name)
-            else:
-                custom.delete_cluster_custom_object(group, version, plural, name)
+def cluster() -> Iterator[LiveCluster]:
+    """Make the manifests' objects, the gangs' pods and a served model, and take them away again."""
+    made = LiveCluster(LIVE)
+    pods = [_pod(gang, index, queue) for gang, (count, queue) in PODS.items() for index in range(count)]
+    chain = complete(w.served())
+    made.make([*yaml.safe_load_all(MANIFESTS.read_text()), *pods, *namespaces(chain), *chain])
+    yield made
+    made.remove()
 
 
 def _login(base: str, password: str) -> requests.Session:
@@ -116,7 +94,7 @@ def _diagnosed(session: requests.Session, base: str) -> dict[str, dict[str, Any]
     pytest.fail(f"only {sorted(rows)} were diagnosed")
 
 
-@pytest.mark.usefixtures("gangs")
+@pytest.mark.usefixtures("cluster")
 def test_up_shows_a_real_cluster_and_what_it_may_not_read(installation: Installation) -> None:
     viewer = str(Path(LIVE).with_name("viewer.kubeconfig"))
     line = installation.start("--kubeconfig", viewer)
@@ -133,6 +111,11 @@ def test_up_shows_a_real_cluster_and_what_it_may_not_read(installation: Installa
     assert "403" in health
     page = session.get(base.group(), timeout=10).text
     assert all(name in page for name in VERDICTS)
+    [top] = session.get(f"{base.group()}api/v1/deployments", timeout=10).json()["results"]
+    assert (top["kind"], top["name"], top["stage"]) == ("DynamoGraphDeployment", "llm", "")
+    query = {"cluster": cluster, "kind": "PodClique", "namespace": "team", "name": "llm-0-decode"}
+    led = session.get(f"{base.group()}api/v1/resolve", params=query, timeout=10).json()
+    assert [gang["name"] for gang in led["gangs"]] == ["pg-llm-0"]
     code, seconds = installation.stop(signal.SIGINT)
     assert code == 0
     assert seconds < 15
