@@ -8,7 +8,7 @@ closing half of cache/status_updater (KAI d5bc503a).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from gangdash.engine.plugins import open_session
 from gangdash.engine.rules.messages import gang_message, pod_message
 from gangdash.engine.session import ACTIVE_USED, JobState, Kind, QueueState, Session, Status, TaskState
 from gangdash.engine.session.build import GROUP_ANNOTATION
+from gangdash.engine.statement import Listener
 from gangdash.engine.statement.request import whole
 
 ACTIONS: dict[str, Callable[[Session], None]] = {
@@ -59,11 +60,17 @@ class _Log(NamedTuple):
     last_action: dict[str, str]
 
 
-def run_cycle(snapshot: ClusterSnapshot, shard: Shard, on_phase: Callable[[str], None] | None = None) -> CycleResult:
-    """Replay one cycle; ``on_phase`` is told the name of each phase as it begins."""
+def run_cycle(
+    snapshot: ClusterSnapshot,
+    shard: Shard,
+    on_phase: Callable[[str], None] | None = None,
+    listeners: Sequence[Listener] = (),
+) -> CycleResult:
+    """Replay one cycle; ``on_phase`` is told the name of each phase as it begins, ``listeners`` of every operation."""
     tell = on_phase or (lambda _: None)
     tell("open")
     session = open_session(snapshot, shard)
+    session.listeners.extend(listeners)
     ready = {key: job.is_ready for key, job in session.jobs.items()}
     for name in shard.config.actions:
         action = ACTIONS.get(name)
@@ -125,7 +132,7 @@ def _gang(session: Session, job: JobState, log: _Log, failed: list[Pod], *, read
         outcome=outcome,
         action=log.last_action.get(job.key),
         pods=tuple(pods),
-        errors=tuple(_errors(job)) if any(task.start_status in _UNPLACED for task in tasks) else (),
+        errors=tuple(_errors(job)) if any(task.status in _UNPLACED for task in tasks) else (),
         one_of_several=job.key in session.one_of_several,
         budget_hit=session.budget_hits.get(job.key, ""),
         not_modelled=tuple(session.not_modelled.get(job.key, ())),

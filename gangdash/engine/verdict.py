@@ -369,6 +369,8 @@ class Explanation:
     members: Members = Members()
     fixes: tuple[Fix, ...] = ()
     fixes_refused: int = 0
+    fixes_untried: int = 0
+    """Changes that could help and were not re-run, because as many cycles as one diagnosis may cost had been."""
     also: tuple[Finding, ...] = ()
     scheduler: SchedulerWords | None = None
     not_read: tuple[str, ...] = ()

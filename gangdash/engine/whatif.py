@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gangdash.engine.cycle import run_cycle
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.cycle import CycleResult, GangOutcome, GangResult, PodOutcome
+from gangdash.engine.statement import Listener
 
 Cycles = tuple[CycleResult, ...]
 
@@ -32,9 +33,9 @@ class Effect:
     evicts: tuple[str, ...] = ()
 
 
-def run_all(snapshot: ClusterSnapshot) -> Cycles:
+def run_all(snapshot: ClusterSnapshot, listeners: Sequence[Listener] = ()) -> Cycles:
     """Run one cycle of each shard over the same snapshot."""
-    return tuple(run_cycle(snapshot, shard) for shard in snapshot.shards)
+    return tuple(run_cycle(snapshot, shard, listeners=listeners) for shard in snapshot.shards)
 
 
 def gangs_by_key(cycles: Sequence[CycleResult]) -> dict[str, GangResult]:

@@ -7,43 +7,72 @@ on a clock; what was not run is not claimed.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from gangdash.engine.changes import is_modelled
 from gangdash.engine.explain.capacity import room_of
 from gangdash.engine.explain.context import Context
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.placeable import placed_by_replay
 from gangdash.engine.fixes import told
+from gangdash.engine.fixes.boundary import safely
 from gangdash.engine.fixes.candidate import Candidate, Case
-from gangdash.engine.fixes.choose import MOST_FIXES, Search, search
+from gangdash.engine.fixes.choose import MOST_FIXES, Found, Steps, each, search, search_large
 from gangdash.engine.fixes.reruns import Reruns
+from gangdash.engine.fixes.rounds import Plan, Watch, search_all
 from gangdash.engine.fixes.spare import SpareRoom
 from gangdash.engine.verdict import Explanation, Fix, FixKind, Verdict
 from gangdash.engine.whatif import Cycles
 
-logger = logging.getLogger(__name__)
-
 _SETTLED = frozenset({Verdict.HEALTHY, Verdict.STARTING, Verdict.NO_VERDICT})
+_LARGE = 256
+"""Nodes beyond which re-runs are scarce, so that changes which serve many gangs come first."""
 
 
-def with_fixes(context: Context, cycles: Cycles, explanations: Iterable[Explanation]) -> list[Explanation]:
-    """Return the explanations with the fixes that hold."""
-    reruns = Reruns(context.snapshot, cycles)
-    return [_safely(context, reruns, item) for item in explanations]
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """A gang whose fixes are looked for; ``unproved`` are fixes that findings name and no replay can show."""
+
+    item: Explanation
+    gang: Gang
+    told: list[Candidate] = field(default_factory=list)
+    unproved: list[Fix] = field(default_factory=list)
+
+    def steps(self, found: Found, *, is_large: bool) -> Steps:
+        job = self.gang.job
+        if job is None or self.gang.shard is None:
+            return each(found, self.told)
+        case = Case(self.gang, job, _room(self.gang), self.item)
+        return search_large(found, case, self.told) if is_large else search(found, case, self.told)
+
+    def plan(self, *, is_large: bool) -> Plan:
+        found = Found(self.gang.podgroup.key)
+        return Plan(found, partial(self.steps, found, is_large=is_large))
 
 
-def _safely(context: Context, reruns: Reruns, item: Explanation) -> Explanation:
-    try:
-        return _with_fixes(context, reruns, item)
-    except Exception:  # per-gang boundary: the verdict stands without fixes
-        logger.exception("fixes_failed", extra={"gang": item.gang.key})
-        return replace(item, fixes=tuple(fix for fix in item.fixes if not is_modelled(fix.kind)))
+def with_fixes(
+    context: Context, cycles: Cycles, explanations: Iterable[Explanation], watch: Watch | None = None
+) -> list[Explanation]:
+    """Return the explanations with the fixes that hold; ``watch`` is told whenever work for another gang begins."""
+    answers = list(explanations)
+    sought: list[tuple[int, _Sought]] = []
+    for index, item in enumerate(answers):
+        found = safely(item.gang.key, partial(_opened, context, item), item)
+        if isinstance(found, _Sought):
+            sought.append((index, found))
+        else:
+            answers[index] = found
+    is_large = len(context.snapshot.nodes) > _LARGE
+    plans = [one.plan(is_large=is_large) for _, one in sought]
+    search_all(plans, Reruns(context.snapshot, cycles), is_large=is_large, watch=watch or (lambda _: None))
+    for (index, one), plan in zip(sought, plans, strict=True):
+        answers[index] = _closed(one, plan)
+    return answers
 
 
-def _with_fixes(context: Context, reruns: Reruns, item: Explanation) -> Explanation:
+def _opened(context: Context, item: Explanation) -> Explanation | _Sought:
+    """Return the gang ready to be searched for, or the explanation where there is nothing to look for."""
     podgroup = context.podgroups.get((item.gang.namespace, item.gang.name))
     if podgroup is None or item.gang.kind != "PodGroup" or item.finding.verdict in _SETTLED:
         return item
@@ -52,12 +81,13 @@ def _with_fixes(context: Context, reruns: Reruns, item: Explanation) -> Explanat
         return replace(item, fixes=tuple(_waited(gang, fix) for fix in item.fixes))
     if not gang.waits:
         return item
-    found = Search(podgroup.key, reruns)
-    unproved, needed = _told(gang, found, item.fixes)
-    if gang.job is not None and gang.shard is not None:
-        search(found, Case(gang, gang.job, _room(gang), item), needed)
-    every = sorted((*found.fixes, *unproved), key=lambda fix: (not fix.verified, fix.cost))
-    return replace(item, fixes=tuple(every[:MOST_FIXES]), fixes_refused=found.refused)
+    made = _Sought(item, gang)
+    for fix in item.fixes:
+        candidates = told.candidates(gang, fix)
+        made.told.extend(candidates)
+        if not candidates:
+            made.unproved.append(fix)
+    return made
 
 
 def _waited(gang: Gang, fix: Fix) -> Fix:
@@ -67,17 +97,13 @@ def _waited(gang: Gang, fix: Fix) -> Fix:
     return replace(fix, verified=True, starts=(gang.podgroup.key,))
 
 
-def _told(gang: Gang, found: Search, fixes: Iterable[Fix]) -> tuple[list[Fix], list[Candidate]]:
-    """Re-run what findings name; return what no replay can show, and what is needed but not enough."""
-    unproved, needed = [], []
-    for fix in fixes:
-        candidates = told.candidates(gang, fix)
-        if not candidates:
-            unproved.append(fix)
-        needed += [candidate for candidate in candidates if not found.try_(candidate)]
-    return unproved, needed
-
-
 def _room(gang: Gang) -> SpareRoom | None:
     room = room_of(gang)
-    return SpareRoom(room.stock, room.job, room.tasks) if room is not None else None
+    return SpareRoom.of(room) if room is not None else None
+
+
+def _closed(item: _Sought, plan: Plan) -> Explanation:
+    every = sorted((*plan.found.fixes, *item.unproved), key=lambda fix: (not fix.verified, fix.cost))
+    return replace(
+        item.item, fixes=tuple(every[:MOST_FIXES]), fixes_refused=plan.found.refused, fixes_untried=plan.untried
+    )

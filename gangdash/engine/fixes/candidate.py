@@ -16,7 +16,7 @@ from gangdash.engine.explain.room import NOTHING, Lifts
 from gangdash.engine.fixes.spare import SpareRoom
 from gangdash.engine.rules.steps import next_tasks, step_amounts
 from gangdash.engine.session import Amounts, JobState, Session, TaskState
-from gangdash.engine.verdict import Explanation, FactValue, Finding, FixKind, Who
+from gangdash.engine.verdict import Explanation, FactValue, Finding, FixKind, ReasonCode, Who
 
 COSTS: Mapping[FixKind, int] = {
     FixKind.WAIT_FOR: 1,
@@ -42,6 +42,8 @@ COSTS: Mapping[FixKind, int] = {
 }
 """How dear a kind is: waiting and a word in a manifest are cheap, other people's work is dear, hardware dearest."""
 
+_CAP_CODES = frozenset({ReasonCode.QUEUE_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA})
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -55,6 +57,8 @@ class Candidate:
     beside: tuple[Candidate, ...] = ()
     lifts: Lifts = NOTHING
     """What the changes take away in terms of the room for the step."""
+    weight: int = 0
+    """What the size of the change adds to its cost."""
     tasks: tuple[TaskState, ...] = ()
     """The pods of the step as the changes make them; empty where they stay as they are."""
 
@@ -65,7 +69,7 @@ class Candidate:
     @property
     def cost(self) -> int:
         """Each further object costs one more, and so does each change of another kind on top of its own cost."""
-        own = COSTS[self.kind] + len(self.changes) - 1
+        own = COSTS[self.kind] + self.weight + len(self.changes) - 1
         return own + sum(other.cost + 1 for other in self.beside)
 
 
@@ -97,6 +101,11 @@ class Case:
     @property
     def findings(self) -> Sequence[Finding]:
         return (self.explanation.finding, *self.explanation.also)
+
+    @property
+    def is_capped_only(self) -> bool:
+        """Whether limits and quotas are all that is known to be in the way."""
+        return all(finding.code in _CAP_CODES for finding in self.findings)
 
     @cached_property
     def step(self) -> list[TaskState]:

@@ -1,27 +1,29 @@
 """Which candidates are tried for a gang, in which order, and which of them become fixes.
 
 What is guessed depends on the codes found; what is printed depends on the re-run alone. Where one change is not
-enough because two things are in the way, the cheapest changes for both are tried together.
+enough because two things are in the way, the cheapest changes for both are tried together. ``search`` asks for
+re-runs one by one; whether and when they are made is for ``rounds`` to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from gangdash.engine.changes import change_text
 from gangdash.engine.fixes import caps, demands, holders, nodes, waits
 from gangdash.engine.fixes.candidate import Candidate, Case
-from gangdash.engine.fixes.reruns import Reruns
 from gangdash.engine.fixes.spare import SpareRoom
 from gangdash.engine.verdict import FactValue, Fix, FixKind, ReasonCode
 from gangdash.engine.whatif import Effect
 
 MOST_FIXES = 5
-MOST_RUNS = 14
-"""Cycles that may be re-run for one gang."""
 _MOST_TOGETHER = 4
 _MOST_FIRST = 2
+_SCALE = 4
+"""Each number of nodes of the scale is so many times the one before."""
 _CAP_KINDS = frozenset({FixKind.RAISE_LIMIT, FixKind.RAISE_QUOTA})
 
 Source = Callable[[Case], Iterable[Candidate]]
@@ -91,42 +93,44 @@ _SOURCES: Mapping[ReasonCode, tuple[Source, ...]] = {
 }
 
 
+class Tried(NamedTuple):
+    """What came of one change; ``effect`` is None where it cannot be made."""
+
+    candidate: Candidate
+    effect: Effect | None
+
+
+Steps = Generator[Sequence[Candidate], Tried, None]
+"""A search: gives the changes that it would like to see re-run next, the dearest to it first, and is told of one."""
+
+
 @dataclass(slots=True)
-class Search:
+class Found:
     """The fixes found so far for one gang, ``namespace/name``; ``refused`` counts changes that were re-run in vain."""
 
     key: str
-    reruns: Reruns
-    runs_left: int = MOST_RUNS
     fixes: list[Fix] = field(default_factory=list)
     refused: int = 0
 
     @property
     def is_over(self) -> bool:
-        return len(self.fixes) >= MOST_FIXES or self.runs_left <= 0
+        return len(self.fixes) >= MOST_FIXES
 
-    def try_(self, candidate: Candidate) -> bool:
-        """Re-run the cycle with a candidate and keep it if the gang starts; one fix of a kind is enough."""
-        if self.is_over or any(fix.kind is candidate.kind for fix in self.fixes) or not self.starts(candidate):
-            return False
-        self.keep(candidate)
-        return True
+    def wants(self, candidate: Candidate) -> bool:
+        """Whether the candidate could still become a fix; one of a kind is enough."""
+        return not self.is_over and all(fix.kind is not candidate.kind for fix in self.fixes)
 
-    def starts(self, candidate: Candidate) -> bool:
-        """Whether the gang starts in the cycle with the changes; a change that cannot be made does not count."""
-        if not self.reruns.knows(candidate.all_changes):
-            self.runs_left -= 1
-        effect = self.reruns.effect(candidate.all_changes)
-        if effect is None:
+    def has_started(self, tried: Tried) -> bool:
+        """Whether the gang starts with the change; a change that cannot be made does not count."""
+        if tried.effect is None:
             return False
-        starts = self.key in effect.starts
+        starts = self.key in tried.effect.starts
         self.refused += not starts
         return starts
 
-    def keep(self, candidate: Candidate) -> None:
-        effect = self.reruns.effect(candidate.all_changes)
-        if effect is not None:
-            self.fixes.append(fix_of(candidate, effect))
+    def keep(self, tried: Tried) -> None:
+        if tried.effect is not None:
+            self.fixes.append(fix_of(tried.candidate, tried.effect))
 
 
 def fix_of(candidate: Candidate, effect: Effect) -> Fix:
@@ -151,21 +155,57 @@ def fix_of(candidate: Candidate, effect: Effect) -> Fix:
     )
 
 
-def search(found: Search, case: Case, needed: Sequence[Candidate]) -> None:
-    """Look for fixes of one gang; ``needed`` are changes already known not to be enough by themselves."""
-    singles = _guessed(case, _CAPS if case.broken else _SOURCES)
-    for candidate in singles:
-        found.try_(candidate)
+def search(found: Found, case: Case, told: Sequence[Candidate]) -> Steps:
+    """Look for fixes of one gang; ``told`` are the changes that its findings name."""
+    yield from each(found, told)
+    if not case.job.is_ready:
+        # The scheduler does not try it, whatever else is changed.
+        return
+    singles = guessed(case)
+    yield from each(found, singles)
     if not case.broken and _lacks_room(case):
-        _add_nodes(found, case, ())
+        yield from _add_nodes(found, case, ())
     if not found.fixes:
-        first = (*needed, *(item for item in singles if item.kind in _CAP_KINDS or item.lifts or item.tasks))
-        for candidate in first[:_MOST_FIRST]:
-            _together(found, case, candidate)
+        for candidate in _needed(told, singles)[:_MOST_FIRST]:
+            yield from _together(found, case, candidate)
 
 
-def _guessed(case: Case, table: Mapping[ReasonCode, tuple[Source, ...]]) -> list[Candidate]:
+def search_large(found: Found, case: Case, told: Sequence[Candidate]) -> Steps:
+    """Look for fixes where re-runs are scarce: numbers of nodes that all gangs try come first, then what is cheap.
+
+    Where limits or quotas are in the way too, they are raised by as much as all gangs of the queue ask for, and nodes
+    are added with that where the caps are not all that is in the way.
+    """
+    yield from each(found, told)
+    if not case.job.is_ready:
+        return
+    if not case.broken and _lacks_room(case):
+        yield from _nodes_on_scale(found, case, ())
+    singles = guessed(case)
+    raised = [candidate for candidate in singles if case.broken and candidate.kind in _CAP_KINDS][-1:]
+    if not case.is_capped_only:
+        for candidate in raised:
+            yield from _nodes_on_scale(found, case.after(candidate), (candidate,))
+    yield from each(found, (*raised, *singles))
+
+
+def _needed(told: Sequence[Candidate], singles: Sequence[Candidate]) -> list[Candidate]:
+    return [*told, *(item for item in singles if item.kind in _CAP_KINDS or item.lifts or item.tasks)]
+
+
+def each(found: Found, candidates: Iterable[Candidate]) -> Steps:
+    """Ask for all candidates, in the order in which whoever re-runs them likes."""
+    left = list(candidates)
+    while left := [candidate for candidate in left if found.wants(candidate)]:
+        tried = yield tuple(left)
+        left.remove(tried.candidate)
+        if found.has_started(tried):
+            found.keep(tried)
+
+
+def guessed(case: Case) -> list[Candidate]:
     """Return what the codes found suggest, cheapest first; each source is asked once."""
+    table = _CAPS if case.broken else _SOURCES
     sources = dict.fromkeys(source for finding in case.findings for source in table.get(finding.code, ()))
     candidates = [candidate for source in sources for candidate in source(case)]
     return sorted(candidates, key=lambda candidate: candidate.cost)
@@ -175,44 +215,72 @@ def _lacks_room(case: Case) -> bool:
     return any(finding.code in _SOURCES for finding in case.findings)
 
 
-def _together(found: Search, case: Case, first: Candidate) -> None:
+def _together(found: Found, case: Case, first: Candidate) -> Steps:
     """Try a change that is needed with each change that makes room after it, and with more nodes."""
     after = case.after(first)
     others = sorted((item for source in _ROOM for item in source(after)), key=lambda item: item.cost)
     known = len(found.fixes)
-    for other in others[:_MOST_TOGETHER]:
-        if other.kind is not first.kind:
-            found.try_(replace(first, beside=(*first.beside, other)))
+    pairs = [replace(first, beside=(*first.beside, other)) for other in others[:_MOST_TOGETHER]]
+    yield from each(found, [pair for pair, other in zip(pairs, others, strict=False) if other.kind is not first.kind])
     if len(found.fixes) == known:
-        _add_nodes(found, after, (first,))
+        yield from _add_nodes(found, after, (first,))
 
 
 # More nodes
 
 
-def _add_nodes(found: Search, case: Case, needed: tuple[Candidate, ...]) -> None:
+def _nodes_on_scale(found: Found, case: Case, needed: tuple[Candidate, ...]) -> Steps:
+    """Try ever fewer copies of one node, as long as they do: as many as there are nodes, a quarter of that, and so on.
+
+    With so many nodes every gang before this one finds room, and a cycle in which nobody has to be evicted costs
+    little. All gangs try the same node and the same numbers.
+    """
+    shape = nodes.common_shape(case.room) if case.room is not None else None
+    if shape is None or case.room is None:
+        return
+    count = _SCALE ** max(1, math.ceil(math.log(len(case.room.nodes), _SCALE)))
+    kept = False
+    while count >= shape.fewest:
+        candidate = _with_nodes(shape, count, needed)
+        if not kept and not found.wants(candidate):
+            return
+        tried = yield (candidate,)
+        if not found.has_started(tried):
+            return
+        if kept:
+            found.fixes.pop()
+        found.keep(tried)
+        kept, count = True, count // _SCALE
+
+
+def _add_nodes(found: Found, case: Case, needed: tuple[Candidate, ...]) -> Steps:
     """Try the fewest nodes of the best shapes: for what is short, for all that is asked, for others that go first."""
     for shape in nodes.shapes(case.room) if case.room is not None else ():
         low = shape.fewest - 1
         for count in dict.fromkeys((shape.fewest, shape.most, shape.most * 2, shape.most * 4)):
-            if found.is_over:
+            candidate = _with_nodes(shape, count, needed)
+            if not found.wants(candidate):
                 return
-            if found.starts(_with_nodes(shape, count, needed)):
-                found.keep(_with_nodes(shape, _fewest(found, shape, (low, count), needed), needed))
+            tried = yield (candidate,)
+            if found.has_started(tried):
+                found.keep(tried)
+                yield from _fewest(found, shape, (low, count), needed)
                 return
             low = max(low, count)
 
 
-def _fewest(found: Search, shape: nodes.Shape, between: tuple[int, int], needed: tuple[Candidate, ...]) -> int:
-    """Halve between a number that is too few and one that is enough, as long as runs are left."""
+def _fewest(found: Found, shape: nodes.Shape, between: tuple[int, int], needed: tuple[Candidate, ...]) -> Steps:
+    """Halve between a number that is too few and one that is enough; the fix kept last is the least so far."""
     low, high = between
-    while high - low > 1 and not found.is_over:
+    while high - low > 1:
         middle = (low + high) // 2
-        if found.starts(_with_nodes(shape, middle, needed)):
+        tried = yield (_with_nodes(shape, middle, needed),)
+        if found.has_started(tried):
             high = middle
+            found.fixes.pop()
+            found.keep(tried)
         else:
             low = middle
-    return high
 
 
 def _with_nodes(shape: nodes.Shape, count: int, needed: tuple[Candidate, ...]) -> Candidate:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from gangdash.engine.changes import Change
 from gangdash.engine.explain.nofit.case import amount as told_amount
 from gangdash.engine.explain.nofit.checks import selector_text
-from gangdash.engine.explain.room import DOMAIN, reason_lift
+from gangdash.engine.explain.room import DOMAIN, Lift, reason_lift
 from gangdash.engine.fixes.candidate import Candidate, Case
 from gangdash.engine.fixes.spare import SpareRoom
 from gangdash.engine.identifiers import ConstraintId, NodeReason
@@ -136,6 +136,8 @@ def _within_caps(case: Case, leaf: PodSet) -> int:
 def shrunk_pods(case: Case, room: SpareRoom) -> Iterator[Candidate]:
     """Yield smaller requests: one resource down to what fits; to what a node has; every resource by the same part."""
     for slot in _by_importance(room):
+        if room.fits(frozenset({Lift("size", room.slot_name(slot))})) is False:
+            continue
         now = max(task.request[slot] for task in room.tasks)
         fitting = (to for to in _smaller_amounts(room, slot, now) if _with_at_most(room, slot, to).fits())
         to = next(fitting, None)

@@ -175,6 +175,13 @@ def shapes(room: SpareRoom) -> list[Shape]:
     return sorted(found, key=lambda s: (s.fewest, s.most, s.like.allocatable[2], s.like.name))[:SHAPES]
 
 
+def common_shape(room: SpareRoom) -> Shape | None:
+    """Return the first shape, by the name of its node, of which copies make room: many gangs have it in common."""
+    lifts = frozenset(reason_lift(reason) for reason in STATE_REASONS)
+    models = sorted(_models(room), key=lambda model: model[0].name)
+    return next((shape for node, domain in models if (shape := _shape(room, node, domain, lifts)) is not None), None)
+
+
 def _models(room: SpareRoom) -> Iterator[tuple[NodeState, Domain | None]]:
     """Yield one node of each template, in each domain that the step could choose."""
     if room.domains is None:
@@ -211,4 +218,5 @@ def added(shape: Shape, count: int) -> Candidate:
         facts["domain"] = shape.domain.name
     change = Change(FixKind.ADD_NODES, name, {"count": str(count)})
     form = "domain" if shape.domain is not None else ""
-    return Candidate(FixKind.ADD_NODES, (change,), facts, form=form, who=Who.CLUSTER_ADMIN)
+    weight = count.bit_length() - 1
+    return Candidate(FixKind.ADD_NODES, (change,), facts, form=form, who=Who.CLUSTER_ADMIN, weight=weight)

@@ -1,63 +1,113 @@
-"""The same cycle on changed snapshots, each run once, as many as a diagnosis may cost.
+"""The same cycle on changed snapshots, each run once, as far as the work that a diagnosis may cost goes.
 
-Every answer is a whole cycle with the changes beside the whole cycle without. What the budget leaves out is not run
-and so not claimed; the budget is counted in cycles by the size of the snapshot, never by a clock.
+Every answer is a whole cycle with the changes beside the whole cycle without. Work is counted in operations of the
+cycles, never by a clock, so that the same snapshot gives the same fixes on every machine. A cycle that costs more than
+its part of the budget is broken off: what it would have shown is not known and so not claimed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gangdash.engine.changes import Change, ChangeError, apply
+from gangdash.engine.changes.change import gang_key
 from gangdash.engine.model.cluster import ClusterSnapshot
-from gangdash.engine.model.cycle import CycleResult
-from gangdash.engine.whatif import Cycles, Effect, difference, gangs_by_key, is_waiting, run_all
+from gangdash.engine.session import NodeState, TaskState
+from gangdash.engine.verdict import FixKind
+from gangdash.engine.whatif import Cycles, Effect, difference, run_all
 
-WORK = 40_000
-"""Nodes times waiting gangs that all re-runs of one diagnosis may come to: seconds for a cluster of forty nodes."""
-_LEAST_WORK = 500
-"""What a cycle costs however small it is, in the same unit."""
-LEAST_RUNS = 4
+WORK = 450_000
+WORK_PER_NODE = 650
+"""Units of work for all re-runs of one diagnosis. A unit is one pod put on a node or taken off it in a simulation, and
+took 25 to 30 microseconds of one core of a small virtual machine; so this is 12 seconds, and 18 more for 1,000 nodes.
+"""
+_PARTS = 20
+"""One re-run may take one of so many parts of the budget: about two seconds at 1,000 nodes."""
+_PER_OBJECT = 4
+"""What a session costs to open and to read, in the same unit, by its pods and nodes."""
 
 Key = tuple[tuple[tuple[str, str], ...], ...]
 
 
 def key_of(changes: Sequence[Change]) -> Key:
-    return tuple(tuple(sorted(change.describe().items())) for change in changes)
+    """Return what is equal for changes that make the same snapshot."""
+    return tuple(tuple(sorted(_plain(change).describe().items())) for change in changes)
+
+
+def _plain(change: Change) -> Change:
+    if change.kind is FixKind.WAIT_FOR and change.values.get("state") == "ended":
+        return Change(FixKind.EVICT_GANG, gang_key(change), {"ends": "true"})
+    return change
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What changes do to every gang; ``effect`` is None where they cannot be made, or where the run was broken off."""
+
+    effect: Effect | None = None
+    is_cut: bool = False
 
 
 class Reruns:
-    """Re-runs of one snapshot; ``left`` is how many cycles may still be run."""
+    """Re-runs of one snapshot; ``left`` is the work that may still be spent, ``runs`` counts cycles."""
 
     def __init__(self, snapshot: ClusterSnapshot, cycles: Cycles) -> None:
         self.snapshot = snapshot
         self.before = cycles
-        self.left = _affordable(snapshot, cycles)
-        self._known: dict[Key, Effect | None] = {}
+        self.left = WORK + WORK_PER_NODE * len(snapshot.nodes)
+        self.runs = 0
+        self._most = self.left // _PARTS
+        self._known: dict[Key, Rerun] = {}
 
-    def knows(self, changes: Sequence[Change]) -> bool:
-        return key_of(changes) in self._known
-
-    def effect(self, changes: Sequence[Change]) -> Effect | None:
-        """Return what the changes do to every gang; None where they cannot be made or the budget is spent."""
-        key = key_of(changes)
-        if key not in self._known and self.left > 0:
-            self._known[key] = self._run(changes)
+    def get(self, key: Key) -> Rerun | None:
+        """Return what is known already."""
         return self._known.get(key)
 
-    def starts(self, key: str) -> list[tuple[Key, Effect]]:
-        """Return the runs so far that start a gang, given as ``namespace/name``."""
-        return [(changes, effect) for changes, effect in self._known.items() if effect and key in effect.starts]
+    def run(self, changes: Sequence[Change]) -> Rerun:
+        """Return what the changes do, from a new run if need be."""
+        key = key_of(changes)
+        if key not in self._known:
+            self._known[key] = self._run(changes)
+        return self._known[key]
 
-    def _run(self, changes: Sequence[Change]) -> Effect | None:
+    def _run(self, changes: Sequence[Change]) -> Rerun:
         try:
             changed = apply(self.snapshot, changes)
         except ChangeError:
-            return None
-        self.left -= 1
-        return difference(self.before, run_all(changed))
+            return Rerun()
+        self.runs += 1
+        meter = _Meter(self._most)
+        try:
+            after = run_all(changed, (meter,))
+        except _TooDearError:
+            return Rerun(is_cut=True)
+        finally:
+            self.left -= meter.work + _PER_OBJECT * (len(changed.pods) + len(changed.nodes))
+        return Rerun(difference(self.before, after))
 
 
-def _affordable(snapshot: ClusterSnapshot, cycles: Sequence[CycleResult]) -> int:
-    waiting = sum(is_waiting(gang) for gang in gangs_by_key(cycles).values())
-    return max(LEAST_RUNS, WORK // max(len(snapshot.nodes) * waiting, _LEAST_WORK))
+class _TooDearError(Exception):
+    """Breaks a cycle off; its session is thrown away with it."""
+
+
+class _Meter:
+    """Counts the operations of a cycle."""
+
+    def __init__(self, most: int) -> None:
+        self.work = 0
+        self._most = most
+
+    def node_added(self, task: TaskState, node: NodeState) -> None:
+        self.work += 1
+        if self.work > self._most:
+            raise _TooDearError
+
+    def node_removed(self, task: TaskState, node: NodeState) -> None:
+        self.work += 1
+
+    def allocated(self, task: TaskState, node: NodeState) -> None:
+        """Counted as the node's change."""
+
+    def released(self, task: TaskState, node: NodeState) -> None:
+        """Counted as the node's change."""

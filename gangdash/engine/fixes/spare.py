@@ -6,18 +6,24 @@ Adds to ``explain.room`` lifts that name one gang or one node, so that a smalles
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from gangdash.engine.explain.room import NOTHING, STATE_REASONS, Lift, Lifts, Room, reason_lift
+from gangdash.engine.explain.stock import Stock
 from gangdash.engine.identifiers import NodeReason
-from gangdash.engine.session import GPU, NodeState, TaskState
+from gangdash.engine.session import GPU, JobState, NodeState, TaskState
 
 _STATES = frozenset(STATE_REASONS)
+_LOCAL = frozenset({"gang", "emptied", "mended"})
 _SHORT_LIST = 8
 """Sets of two are looked for among this many; larger sets grow one by one."""
-MOST_ASKED = 24
-"""Exact searches that one question may cost."""
+_MOST_ASKED = 24
+_FEW_ASKED = 8
+"""Exact searches that one question may cost, in a small cluster and in a large one."""
+_LARGE = 256
+"""Nodes beyond which a cluster is large."""
 
 
 def without_gang(key: str) -> Lift:
@@ -50,23 +56,72 @@ def _released(node: NodeState, gone: set[str]) -> list[float]:
     return back
 
 
+@dataclass(slots=True)
+class _Shared:
+    """What rooms of one gang need not work out again: it does not depend on the pods that are to be placed."""
+
+    supplies: dict[Lifts, dict[int, list[float]]]
+    split: dict[Lifts, tuple[Lifts, frozenset[int]]] = field(default_factory=dict)
+    hosts: dict[str, set[int]] = field(default_factory=dict)
+
+
 class SpareRoom(Room):
     """A room that knows the lifts of this module; ``assumed`` ones hold in every question."""
 
-    assumed: Lifts = NOTHING
+    def __init__(self, stock: Stock, job: JobState, tasks: Sequence[TaskState]) -> None:
+        super().__init__(stock, job, tasks)
+        self.assumed: Lifts = NOTHING
+        self.shared = _Shared(self._supplies)
 
     @classmethod
     def of(cls, room: Room, tasks: Sequence[TaskState] | None = None, assumed: Lifts = NOTHING) -> SpareRoom:
         """Return the same step, or other pods in its place, with some lifts taken as given."""
         made = cls(room.stock, room.job, room.tasks if tasks is None else tasks)
         made.assumed = assumed
+        if isinstance(room, SpareRoom):
+            made.adopt(room.shared)
         return made
+
+    def adopt(self, shared: _Shared) -> None:
+        self.shared, self._supplies = shared, shared.supplies
+
+    def _parts(self, lifts: Lifts) -> tuple[Lifts, frozenset[int]]:
+        """Return the lifts that hold for all nodes, and the nodes, by index, that the others are about."""
+        found = self.shared.split.get(lifts)
+        if found is None:
+            own = {lift for lift in lifts if lift.kind in _LOCAL}
+            touched = frozenset(index for lift in own for index in self._touched(lift))
+            found = self.shared.split[lifts] = (lifts - own, touched)
+        return found
+
+    def _touched(self, lift: Lift) -> Iterable[int]:
+        if lift.kind != "gang":
+            return (self.session.nodes[lift.what].index,)
+        hosts = self.shared.hosts
+        if not hosts:
+            for node in self.nodes:
+                for placed in node.placed.values():
+                    if placed.task.job is not None:
+                        hosts.setdefault(placed.task.job.key, set()).add(node.index)
+        return hosts.get(lift.what, ())
 
     def fits(self, lifts: Lifts = NOTHING) -> bool | None:
         return super().fits(lifts | self.assumed)
 
     def fit_count(self, nodes: Sequence[int], lifts: Lifts = NOTHING) -> int:
         return super().fit_count(nodes, lifts | self.assumed)
+
+    def _node_sets(self, lifts: Lifts) -> Iterator[Sequence[int]]:
+        """Leave out domains that no lift of this module touches, where they are known not to do as they are."""
+        plain, touched = self._parts(lifts)
+        known = bool(touched) and super().fits(plain) is False
+        for nodes in super()._node_sets(lifts):
+            if not known or not touched.isdisjoint(nodes):
+                yield nodes
+
+    def supply(self, node: NodeState, lifts: Lifts) -> list[float]:
+        plain, touched = self._parts(lifts)
+        return super().supply(node, lifts if node.index in touched else plain)
 
     def _supply(self, node: NodeState, lifts: Lifts) -> list[float]:
         if Lift("emptied", node.name) in lifts:
@@ -95,6 +150,10 @@ class SpareRoom(Room):
         if not reasons <= _STATES or Lift("mended", node.name) not in lifts:
             return super().allows(index, node, lifts)
         return True
+
+    @property
+    def _most_asked(self) -> int:
+        return _FEW_ASKED if len(self.nodes) > _LARGE else _MOST_ASKED
 
     def node_sets(self) -> list[Sequence[int]]:
         """Return the sets of nodes, by index, that the step could be placed in: its domains, or all nodes."""
@@ -127,7 +186,7 @@ class SpareRoom(Room):
         found: list[tuple[Lift, ...]] = []
         pairs = itertools.combinations(lifts[:_SHORT_LIST], 2)
         sets = itertools.chain(((lift,) for lift in lifts), pairs)
-        for chosen in itertools.islice(sets, MOST_ASKED):
+        for chosen in itertools.islice(sets, self._most_asked):
             if len(found) == most or (found and len(chosen) > len(found[0])):
                 return found
             if self.fits(base | frozenset(chosen)):
@@ -160,7 +219,7 @@ class SpareRoom(Room):
             else:
                 low = middle + 1
         kept = list(lifts[:high])
-        for lift in reversed(kept[:MOST_ASKED]):
+        for lift in reversed(kept[: self._most_asked]):
             fewer = [other for other in kept if other is not lift]
             if self.fits(base | frozenset(fewer)):
                 kept = fewer
