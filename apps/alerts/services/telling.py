@@ -82,8 +82,9 @@ def _tell_firing(telling: Telling, alert: Alert) -> int:
         Alert.objects.filter(pk=alert.pk).update(is_muted=muted)
     if muted:
         return 0
+    known = tuple(alert.told_to)
     told = _tell_first(telling, alert, members) + _tell_escalation(telling, alert, members)
-    return told + _tell_update(telling, alert, members)
+    return told + _tell_update(telling, alert, members, known)
 
 
 def _members(alert: Alert) -> list[AlertGang]:
@@ -99,8 +100,12 @@ def _tell_first(telling: Telling, alert: Alert, members: Sequence[AlertGang]) ->
     reached = [channel for channel in new if _send_first(telling, alert, members, channel)]
     if reached:
         alert.told_to = [*alert.told_to, *(channel.pk for channel in reached)]
-        alert.first_told_at = alert.first_told_at or telling.now
-        _note(alert, telling.now)
+        if alert.first_told_at is None:
+            alert.first_told_at = telling.now
+            _note(alert, telling.now)
+        else:
+            # The others still know what was said last, so that they get their update.
+            alert.save(update_fields=["told_to"])
     return len(reached)
 
 
@@ -171,8 +176,8 @@ def _tell_escalation(telling: Telling, alert: Alert, members: Sequence[AlertGang
     return len(sent)
 
 
-def _tell_update(telling: Telling, alert: Alert, members: Sequence[AlertGang]) -> int:
-    """Tell the threads that something material has changed, at most once in a while."""
+def _tell_update(telling: Telling, alert: Alert, members: Sequence[AlertGang], known: Sequence[int]) -> int:
+    """Tell the threads that were there before this look that something material has changed, once in a while."""
     if alert.told_at is None or not _is_material(alert):
         return 0
     if alert.severity == alert.told_severity and telling.now - min(alert.told_at, telling.now) < UPDATE_EVERY:
@@ -180,7 +185,7 @@ def _tell_update(telling: Telling, alert: Alert, members: Sequence[AlertGang]) -
     left = [gang_now(row.gang) for row in _left_since(alert, alert.told_at)]
     alert.updates += 1
     key = f"{alert.thread}:update:{alert.rule_id}:{alert.updates}"
-    for channel in channels_of(alert.told_to):
+    for channel in channels_of(known):
         told = _told(telling, members, channel)
         message = update_message(alert=alert, told=told, left=left, now=telling.now)
         enqueue(
@@ -192,7 +197,7 @@ def _tell_update(telling: Telling, alert: Alert, members: Sequence[AlertGang]) -
             now=telling.now,
         )
     _note(alert, telling.now)
-    return len(alert.told_to)
+    return len(known)
 
 
 def _is_material(alert: Alert) -> bool:
