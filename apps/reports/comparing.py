@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.reports.content import Content, Figure, Known
-from apps.reports.words import signed
+from apps.reports.words import difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,6 @@ def _compared(now: Titled | None, then: Titled | None, titled: Titled) -> Compar
 
 
 def _change(now: Figure | None, then: Figure | None) -> str:
-    a, b = _number(now), _number(then)
-    return "" if a is None or b is None else signed(a - b)
-
-
-def _number(figure: Figure | None) -> float | None:
-    return figure.value if figure is not None and figure.known == Known.VALUE else None
+    if now is None or then is None or then.known != Known.VALUE:
+        return ""
+    return difference(now, then.value)

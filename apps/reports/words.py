@@ -6,15 +6,16 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apps.reports.content import Content, Figure, Known
+from gangdash.reasons.wording import duration
 
 MINUS = "\u2212"
 
 
 def number(value: float) -> str:
-    """Write a number with thousands separated and at most two places."""
-    whole = round(value)
-    text = f"{whole:,}" if abs(value - whole) < 0.005 else f"{value:,.2f}"
-    return text.replace("-", MINUS)
+    """Write a number as the sections do: whole from ten on, else with at most two places; thousands separated."""
+    rounded = round(value) if abs(value) >= 10 else round(value, 2)
+    text = f"{rounded:,.2f}".rstrip("0").rstrip(".")
+    return "0" if text in {"-0", ""} else text.replace("-", MINUS)
 
 
 def signed(value: float) -> str:
@@ -27,9 +28,18 @@ def signed(value: float) -> str:
 
 def change(figure: Figure) -> str:
     """Write how a figure differs from the report before, empty where either is not known."""
-    if figure.known != Known.VALUE or figure.value is None or figure.before is None:
+    return difference(figure, figure.before)
+
+
+def difference(figure: Figure, before: float | None) -> str:
+    """Write how a figure differs from an earlier value: spans as spans, shares in points of a hundred."""
+    if figure.known != Known.VALUE or figure.value is None or before is None:
         return ""
-    return signed(figure.value - figure.before)
+    by = figure.value - before
+    if figure.unit == "s":
+        text = duration(abs(by))
+        return "0" if round(abs(by)) == 0 else f"{MINUS if by < 0 else '+'}{text}"
+    return f"{signed(round(by * 100))} points" if figure.text.endswith("%") else signed(by)
 
 
 def zone_of(name: str) -> ZoneInfo:

@@ -65,11 +65,13 @@ def reports(request: HttpRequest) -> HttpResponse:
     wanted = {name: text.replace("\x00", "") for name, text in wanted.items()}
     shown = Paginator(report_list(scope=scope, **wanted), REPORTS_PER_PAGE).get_page(request.GET.get("page"))
     schedules = list(schedule_list(scope=scope))
+    rows = list(shown.object_list)
     context = {
         "sees_all": scope.sees_all,
         "is_admin": person(request).is_admin,
         "pages": shown,
-        "rows": list(shown.object_list),
+        "rows": rows,
+        "newest": next((row for row in rows if row.headline), None),
         "wanted": wanted,
         "clusters": [cluster.name for cluster in clusters],
         "states": ReportState.choices,

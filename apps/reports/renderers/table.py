@@ -34,7 +34,7 @@ def safe(value: str | float | None) -> str | float:
     """Return a value as a cell: text that a spreadsheet would run gets a quote in front."""
     if value is None:
         return ""
-    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA_STARTS):
+    if isinstance(value, str) and value.lstrip().startswith(FORMULA_STARTS):
         return f"'{value}"
     return value
 
