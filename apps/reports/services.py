@@ -216,7 +216,7 @@ def _channels_tell(report: Report, content: Content, *, now: datetime) -> None:
 
 def _channel_tell(report: Report, content: Content, channel: Channel, *, now: datetime) -> None:
     attached = report.schedule.attached if report.schedule else ()
-    message = report_message(report, content, attached=attached, base_url=settings.GANGDASH_BASE_URL)
+    message = report_message(report, content, kind=channel.kind, attached=attached, base_url=settings.GANGDASH_BASE_URL)
     enqueue(channel=channel, kind=DeliveryKind.REPORT, key=f"report:{report.pk}", message=message, now=now)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
+import msgspec
 from django.urls import reverse
 
+from apps.delivery.choices import ChannelKind
 from apps.delivery.messages import Attachment, Fact, Line, Link, Message
 from apps.delivery.models import Channel
 from apps.reports import words
@@ -13,14 +16,19 @@ from apps.reports.choices import ReportForm
 from apps.reports.content import Content, Section
 from apps.reports.models import Report
 from apps.reports.renderers import CONTENT_TYPES, file_name, mail, render
+from apps.reports.renderers.prepare import IN_SITE, prepared
 
 FACTS_MAX = 8
 LINES_MAX = 5
 
 
-def report_message(report: Report, content: Content, *, attached: Iterable[str], base_url: str) -> Message:
-    """Return what channels are told of a report; only an e-mail carries its files and its whole text."""
-    forms = [ReportForm(form) for form in attached]
+def report_message(
+    report: Report, content: Content, *, kind: str, attached: Iterable[str] = (), base_url: str = ""
+) -> Message:
+    """Return what a channel of a kind is told: all get the headline, a mail its files, a webhook the content."""
+    is_mail = kind == ChannelKind.EMAIL
+    forms = [ReportForm(form) for form in attached] if is_mail else []
+    link = f"{base_url}{report_path(report.pk)}" if base_url else ""
     return Message(
         title=f"{report.title}, {words.length(report.start, report.end)} to {words.moment(report.end, content.zone)}",
         cluster=content.cluster,
@@ -29,7 +37,8 @@ def report_message(report: Report, content: Content, *, attached: Iterable[str],
         facts=tuple(_facts(content)),
         links=(Link("Open the report", report_path(report.pk), "open_report"),),
         context=_context(report, content),
-        html=mail.render(content, link=f"{base_url}{report_path(report.pk)}" if base_url else "", base_url=base_url),
+        html=mail.render(content, link=link, base_url=base_url) if is_mail else "",
+        document=_document(content, base_url) if kind == ChannelKind.WEBHOOK else None,
         attachments=tuple(_attachment(content, form, base_url) for form in forms),
     )
 
@@ -46,6 +55,11 @@ def channel_may_have(channel: Channel, *, clusters: Collection[str]) -> bool:
 
 def report_path(report_id: int) -> str:
     return reverse("dashboard:report", args=[report_id])
+
+
+def _document(content: Content, base_url: str) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(prepared(content, base_url=base_url or IN_SITE))
+    return document
 
 
 def _facts(content: Content) -> Iterable[Fact]:
