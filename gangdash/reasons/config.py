@@ -259,8 +259,14 @@ REASONS = (
         title="A feature is off",
         meaning="The component could handle this, but the feature is not enabled.",
         who=Who.PLATFORM,
-        sentence="{feature} is off in {component}, so {consequence}.",
-        evidence=("configuration of the component",),
+        sentence="{component} refuses its pods because {feature} is off there: {problem:text}.",
+        forms={
+            "action": (
+                "Shard {shard} does not run the action {action}; with it the scheduler would start this gang by {noun}."
+            ),
+            "stage": "{object} is refused by {controller} because a feature is off there: {problem:text}.",
+        },
+        evidence=("configuration of the component", "its own words"),
     ),
     Reason(
         code=ReasonCode.SETTING_IGNORED,

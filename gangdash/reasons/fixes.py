@@ -34,6 +34,7 @@ SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
     FixKind.ADD_NODES: {
         "": "Add {nodes:node|nodes} like {like}.",
         "domain": "Add {nodes:node|nodes} like {like} in {domain}.",
+        "gpus": "Add {nodes:node|nodes} like {like} but with {gpus:GPU|GPUs}.",
     },
     FixKind.SUBMIT: {"": "Submit {gang}."},
     FixKind.SHRINK_GANG: {

@@ -67,6 +67,8 @@ REASONS = (
             "{exist} of {needed:pod|pods} {exist:~exists|exist}; the scheduler starts a gang only when all are there."
         ),
         forms={
+            "one": "Its one pod does not exist; the scheduler starts the gang only when it is there.",
+            "one_owner": ("{owner} has not made its one pod; the scheduler starts the gang only when it is there."),
             "owner": (
                 "{exist} of {needed:pod|pods} {exist:~exists|exist}; {owner} has not made the rest, and the scheduler "
                 "starts a gang only when all are there."

@@ -330,7 +330,10 @@ REASONS = (
         title="Data too old",
         meaning="The reading is too old or objects contradict each other.",
         who=Who.CLUSTER_ADMIN,
-        sentence="No verdict: {object} is from another moment than the rest ({problem}).",
+        sentence=(
+            "No verdict: {object} was made {ahead:span} after the moment that this answer is for, so the objects are "
+            "not of one moment."
+        ),
         evidence=("times of the reading",),
     ),
 )

@@ -111,10 +111,21 @@ REASONS = (
         title="Known defect of this version",
         meaning="A known fault of the running scheduler version fits the evidence.",
         who=Who.PLATFORM,
-        sentence=(
-            "{pods:pod fits|pods fit} on {nodes:list}; KAI {version} has a known fault that fits the evidence: "
-            "{defect}."
-        ),
+        sentence="KAI {version} has a known fault that fits the evidence, mended in {mended}.",
+        forms={
+            "signature": (
+                "KAI {version} takes gangs for the same that differ in topology alone, and gives up on all when one "
+                "does not fit; mended in {mended}."
+            ),
+            "mig_keys": (
+                "KAI {version} takes a node whose MIG profiles are all at 0 for a MIG node and keeps whole GPUs off "
+                "it; mended in {mended}."
+            ),
+            "reclaim_order": (
+                "KAI {version} gives up reclaim when a queue that it may not take from comes first in its order; "
+                "mended in {mended}."
+            ),
+        },
         evidence=("version of the scheduler", "the signs of that fault in the objects"),
     ),
     Reason(
@@ -141,7 +152,8 @@ REASONS = (
         meaning="The scheduler's own search for victims ends before it finds a solution that exists.",
         who=Who.PLATFORM,
         sentence=(
-            "Evictions that start it exist, but the scheduler's search budget ({budget}) ends before it finds them."
+            "Evictions that start it exist, but the search budget of shard {shard} ({budget}) ends before the "
+            "scheduler finds them."
         ),
         evidence=("scenario search budgets of the shard", "replay without them"),
         hints=(*NOT_PLACED,),

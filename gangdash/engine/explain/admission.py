@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from gangdash.engine.explain import owners
@@ -13,16 +14,45 @@ from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.verdict import Constraint, FactValue, Finding, Fix, FixKind, ReasonCode, Waiting, Who
 
+_FEATURE = re.compile(
+    r"(?:while|because|as) (?P<feature>[A-Za-z][\w -]{2,40}?) is (?:disabled|not enabled|turned off)"
+    r"|(?P<other>schedulerName|scheduler|backend|feature gate [\w-]+)[^.]{0,80}? is not enabled",
+    re.IGNORECASE,
+)
+
+
+def feature_off(text: str) -> str:
+    """Return the feature that a refusal says is off; empty where it gives another reason."""
+    found = _FEATURE.search(text)
+    return (found["feature"] or found["other"]).strip() if found else ""
+
 
 def refused(context: Context, maker: ObservedObject, refusal: owners.Refusal, *, exist: int, needed: int) -> Finding:
     """Return the finding for pods of ``maker`` that cannot be created."""
     if refusal.kind == "quota":
         return _quota(context, maker, refusal, exist, needed)
+    feature = feature_off(refusal.text) if refusal.kind == "webhook_denies" else ""
+    if feature:
+        return _feature_off(maker, refusal, feature, exist, needed)
     return _webhook(context, maker, refusal, exist, needed)
 
 
 def _members(maker: ObservedObject, exist: int, needed: int) -> Constraint:
     return Constraint(ConstraintId.GANG_MIN_MEMBER, maker.meta.name, needed, exist, Unit.PODS, maker.ref)
+
+
+def _feature_off(maker: ObservedObject, refusal: owners.Refusal, feature: str, exist: int, needed: int) -> Finding:
+    source = f"Event {refusal.event.reason} of {maker.ref}"
+    return Finding(
+        ReasonCode.FEATURE_OFF,
+        facts={"component": refusal.name, "feature": feature, "problem": refusal.text},
+        binding=(
+            named(ConstraintId.FEATURE_ENABLED, feature, "enabled", "disabled", source),
+            _members(maker, exist, needed),
+        ),
+        waiting=Waiting(helps="no"),
+        stage="S8",
+    )
 
 
 def _webhook(context: Context, maker: ObservedObject, refusal: owners.Refusal, exist: int, needed: int) -> Finding:

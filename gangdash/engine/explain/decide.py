@@ -14,6 +14,7 @@ from gangdash.engine.explain import (
     binding,
     capacity,
     config,
+    defects,
     evicted,
     gates,
     incomplete,
@@ -27,6 +28,7 @@ from gangdash.engine.explain import (
     slack,
     standing,
     starting,
+    switched,
     topology,
     unread,
     violated,
@@ -63,6 +65,7 @@ def explain_gang(gang: Gang) -> Explanation:
 def _waiting(gang: Gang) -> Iterator[Finding]:
     """Yield causes in the order of decision; the first one is the verdict."""
     yield from unread.basics(gang)
+    yield from unread.other_moment(gang)
     yield from config.handling(gang)
     if gang.shard is None:
         return
@@ -76,7 +79,10 @@ def _waiting(gang: Gang) -> Iterator[Finding]:
             return
     room = capacity.room_of(gang)
     if placeable.placed_by_replay(gang) and not capacity.is_split(gang, room):
-        yield from placeable.placeable(gang)
+        told = list(placeable.placeable(gang))
+        yield from told
+        if told and told[0].code is ReasonCode.PLACEABLE_NOT_PLACED:
+            yield from defects.defects(gang)
         return
     if room is not None:
         yield from labels.topology_labels(gang, room)
@@ -101,6 +107,7 @@ def _unplaced(gang: Gang, room: Room | None, *, is_tried: bool) -> Iterator[Find
     """Yield why the replay does not place a gang; rules are tried only where nothing else keeps it from being tried."""
     if room is not None:
         if is_tried:
+            yield from switched.switched(gang)
             yield from policy.policy(gang, room)
         yield from capacity.capacity(gang, room)
         yield from policy.limits_beside(gang)

@@ -55,6 +55,8 @@ def missing(gang: Gang) -> Finding:
         return _short_part(gang, part)
     exist = len(gang.alive)
     form = "owner" if gang.makers else ""
+    if gang.needed == 1:
+        form = "one_owner" if gang.makers else "one"
     if gang.finished and exist + len(gang.finished) >= gang.needed:
         form = "finished"
     return Finding(

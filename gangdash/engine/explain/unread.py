@@ -18,6 +18,8 @@ from gangdash.engine.verdict import Constraint, Finding, ReasonCode, Waiting
 
 _BASICS = ("Node", "Pod", "PodGroup", "Queue")
 _RUN_TO_THEIR_END = frozenset({"Job", "JobSet", "MPIJob", "PyTorchJob", "RayJob", "TFJob", "XGBoostJob"})
+CLOCKS_APART = 300.0
+"""Seconds by which clocks of one cluster may differ without its objects being of different moments."""
 _CLAIMS = ("DeviceClass", "ResourceClaim", "ResourceSlice")
 
 
@@ -30,6 +32,21 @@ def pods(gang: Gang) -> Iterator[Finding]:
     """Yield that pods were not read, without which nothing at all is known of a gang."""
     if not gang.context.snapshot.was_read("Pod"):
         yield from basics(gang)
+
+
+def other_moment(gang: Gang) -> Iterator[Finding]:
+    """Yield that the gang's objects were made after the moment that the answer is for: nothing holds of both."""
+    made = [(pod.meta.created, f"Pod {pod.meta.name}") for pod in gang.pods]
+    made.append((gang.meta.created, f"PodGroup {gang.meta.name}"))
+    created, name = max((created or 0.0, name) for created, name in made)
+    ahead = created - gang.as_of
+    if ahead > CLOCKS_APART:
+        yield Finding(
+            ReasonCode.STALE_DATA,
+            facts={"object": name, "ahead": ahead},
+            binding=(named(ConstraintId.SNAPSHOT_READ, name, "of one moment", "made later", "creationTimestamp"),),
+            waiting=Waiting(),
+        )
 
 
 def shards(gang: Gang) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from gangdash.engine.chain import Standing, gang_standing_of, remarks_of, standi
 from gangdash.engine.chain.gangs import unplaced
 from gangdash.engine.chain.index import PODGANG_LABEL, Key
 from gangdash.engine.chain.stages import ONLY_EXTRA, UNSCHEDULED
+from gangdash.engine.explain.admission import feature_off
 from gangdash.engine.explain.build import named
 from gangdash.engine.explain.context import Context
 from gangdash.engine.explain.gang import Gang
@@ -128,6 +129,8 @@ def _code(found: Standing) -> tuple[ReasonCode, str]:
     """Return code and wording; the stage of a base gang or of a foreign gate has codes of its own."""
     if found.stage in _OWN_CODES:
         return _OWN_CODES[found.stage], "stage"
+    if feature_off(found.problem):
+        return ReasonCode.FEATURE_OFF, "stage"
     if found.is_silent:
         return ReasonCode.CONTROLLER_SILENT, "down" if found.controller_state else ""
     return ReasonCode.UPSTREAM_STAGE, ""
