@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from django.conf import settings
 
 from apps.collector.models import Reading as StoredReading
 from apps.collector.models import ReadingContent
 from gangdash.engine.model.cluster import ClusterSnapshot
+from gangdash.engine.model.deadlines import Deadlines
 from gangdash.kube.reading import History, Reading
 from gangdash.snapshot.archive import Limits, load_bytes, write_dump
 
@@ -39,7 +41,7 @@ class Packed:
 
 def packed(reading: Reading, snapshot: ClusterSnapshot) -> Packed:
     """Return a reading as it is stored, apart from its moment."""
-    plain = write_dump(replace(settled(reading, snapshot), as_of=EPOCH), history={})
+    plain = write_dump(replace(settled(reading, snapshot), as_of=EPOCH, deadlines={}), history={})
     objects = sum(len(items) for items in reading.items.values())
     return Packed(hashlib.sha256(plain).hexdigest(), gzip.compress(plain, LEVEL, mtime=0), objects)
 
@@ -62,4 +64,11 @@ def opened(content: bytes, *, as_of: datetime, history: Mapping[str, Any], name:
     """Return what ``packed`` wrote as of a moment, with what was known before it."""
     found = load_bytes(content, name=name, as_of=as_of, limits=OWN)
     found.history = msgspec.convert(dict(history), dict[str, History])
+    found.deadlines = deadlines()
     return found
+
+
+def deadlines() -> dict[str, float]:
+    """Return how long controllers may take here, as far as that is not the usual time."""
+    usual = Deadlines()
+    return {name: value for name, value in settings.GANGDASH_DEADLINES.items() if value != getattr(usual, name)}

@@ -22,7 +22,7 @@ from apps.collector.connections import LiveReading, cluster_read
 from apps.collector.history import FoundHistory, capacity_sample, found_history, history_sync
 from apps.collector.models import Reading as StoredReading
 from apps.collector.models import ReadingContent
-from apps.collector.packing import Packed, packed
+from apps.collector.packing import Packed, deadlines, packed
 from apps.collector.rows import FoundRows, found_rows
 from apps.collector.selectors import reading_newest
 from apps.collector.signals import reading_done
@@ -74,6 +74,7 @@ def cluster_poll(*, cluster: Cluster, source: ClusterSource) -> PollRun:
     run = poll_run_start(cluster=cluster, now=datetime.now(UTC))
     try:
         live = cluster_read(source)
+        live.reading.deadlines = deadlines()
         snapshot = snapshot_of(live.reading)
     except KubeError as error:
         _fail(run, _CODES.get(type(error), "server_fault"), str(error))

@@ -71,5 +71,7 @@ class Reading:
     oddities: list[BadObject] = field(default_factory=list)
     unknown_kinds: list[str] = field(default_factory=list)
     history: dict[str, History] = field(default_factory=dict)
+    deadlines: dict[str, float] = field(default_factory=dict)
+    """Seconds by the step of a controller, where they are not the usual ones."""
     scheduler: SchedulerFile | None = None
     statuses: dict[str, KindStatus] = field(default_factory=dict)

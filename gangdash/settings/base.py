@@ -33,6 +33,20 @@ GANGDASH_BASE_URL = env.text("GANGDASH_BASE_URL").rstrip("/")
 GANGDASH_POLL_SECONDS = env.integer("GANGDASH_POLL_SECONDS", 15, least=2, most=3600)
 # One analysis may take this long on its own queue before it is stopped.
 GANGDASH_ANALYSIS_SECONDS = env.integer("GANGDASH_ANALYSIS_SECONDS", 900, least=30, most=86_400)
+# Seconds that a controller may take for a step before "slow" becomes "stuck"; gangdash/engine/model/deadlines.py says
+# what each default comes from.
+GANGDASH_DEADLINES = {
+    "first_status": env.integer("GANGDASH_DEADLINE_FIRST_STATUS_SECONDS", 60, least=1, most=86_400),
+    "first_child": env.integer("GANGDASH_DEADLINE_FIRST_CHILD_SECONDS", 60, least=1, most=86_400),
+    "children": env.integer("GANGDASH_DEADLINE_CHILDREN_SECONDS", 60, least=1, most=86_400),
+    "pods": env.integer("GANGDASH_DEADLINE_PODS_SECONDS", 60, least=1, most=86_400),
+    "gate": env.integer("GANGDASH_DEADLINE_GATE_SECONDS", 200, least=1, most=86_400),
+    "podgroup": env.integer("GANGDASH_DEADLINE_PODGROUP_SECONDS", 60, least=1, most=86_400),
+    "migration": env.integer("GANGDASH_DEADLINE_MIGRATION_SECONDS", 300, least=1, most=86_400),
+    "rollout": env.integer("GANGDASH_DEADLINE_ROLLOUT_SECONDS", 1800, least=1, most=86_400),
+    "status": env.integer("GANGDASH_DEADLINE_STATUS_SECONDS", 300, least=1, most=86_400),
+    "discovery": env.integer("GANGDASH_DEADLINE_DISCOVERY_SECONDS", 300, least=1, most=86_400),
+}
 GANGDASH_UPLOAD_MAX_BYTES = env.integer("GANGDASH_UPLOAD_MAX_BYTES", 256 * 1024**2, least=1024)
 GANGDASH_UNPACKED_MAX_BYTES = env.integer("GANGDASH_UNPACKED_MAX_BYTES", 2 * 1024**3, least=1024)
 GANGDASH_NESTING_MAX = env.integer("GANGDASH_NESTING_MAX", 200, least=20, most=1000)

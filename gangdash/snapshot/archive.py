@@ -75,6 +75,7 @@ def write_dump(reading: Reading, *, history: dict[str, History] | None = None) -
         "unknownKinds": reading.unknown_kinds,
         "oddities": reading.oddities,
         "history": reading.history,
+        "deadlines": reading.deadlines,
         "items": [encodable(record) for kind in sorted(reading.items) for record in reading.items[kind]],
     }
     if reading.scheduler is not None:

@@ -7,10 +7,12 @@ gang is a rule, not a fact.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from gangdash.engine.model.cluster import ClusterSnapshot, GangHistory, NotRead, Oddity
 from gangdash.engine.model.config import Shard
+from gangdash.engine.model.deadlines import Deadlines
 from gangdash.kube import kinds
 from gangdash.kube.reading import BadObject, Reading
 from gangdash.kube.records.base import Record
@@ -54,11 +56,20 @@ def build_snapshot(reading: Reading) -> ClusterSnapshot:
             )
             for uid, h in reading.history.items()
         },
+        deadlines=_deadlines(reading),
         read=frozenset(reading.items.keys() - reading.not_read.keys()),
         not_read=tuple(NotRead(kind, reason) for kind, reason in sorted(reading.not_read.items())),
         oddities=tuple(Oddity(o.object, o.field, o.problem) for o in (*reading.oddities, *facts.oddities)),
         unknown_kinds=tuple(reading.unknown_kinds),
     )
+
+
+def _deadlines(reading: Reading) -> Deadlines:
+    """Return how long each controller may take; a step that nobody knows is a mistake worth telling."""
+    known = {field.name for field in fields(Deadlines)}
+    for name in reading.deadlines.keys() - known:
+        raise FieldError(f"deadlines.{name}", f"not a step of a controller; known are {', '.join(sorted(known))}")
+    return Deadlines(**reading.deadlines)
 
 
 def _meta(record: Record) -> Any:

@@ -40,6 +40,7 @@ class _File(msgspec.Struct, rename="camel"):
     read: list[str] | None = None
     not_read: list[_Unread] | None = None
     history: dict[str, History] | None = None
+    deadlines: dict[str, float] | None = None
     oddities: list[BadObject] | None = None
     unknown_kinds: list[str] | None = None
     raw_objects: dict[str, list[msgspec.Raw] | None] | None = None
@@ -117,7 +118,7 @@ def _from_scheduler(frame: _File) -> Reading:
 def _from_list(frame: _File) -> Reading:
     reading = Reading(as_of=datetime.min.replace(tzinfo=UTC), source="dump")
     reading.not_read = {u.kind: u.reason or "not read" for u in frame.not_read or ()}
-    reading.history = frame.history or {}
+    reading.history, reading.deadlines = frame.history or {}, frame.deadlines or {}
     reading.oddities = list(frame.oddities or ())
     known = kinds.by_name()
     reading.items = {name: [] for name in frame.read or () if name in known}

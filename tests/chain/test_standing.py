@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gangdash.engine.chain import Chain, Deadlines, Standing, gang_standing_of, remarks_of, standing_of
+from gangdash.engine.chain import Chain, Standing, gang_standing_of, remarks_of, standing_of
 from gangdash.engine.chain.stages import STAGES
+from gangdash.engine.model.deadlines import Deadlines
 from tests.chain import world as w
 
 
@@ -46,9 +48,10 @@ def test_graph_without_a_status_is_not_looked_at(age: int, overdue: bool) -> Non
     assert found.since == w.AS_OF - age
 
 
-def test_deadlines_are_parameters() -> None:
-    chain = Chain(w.snapshot(w.graph(state="", age=90)))
-    found = standing_of(chain, chain.tops()[0], Deadlines(first_status=120))
+def test_deadlines_come_with_the_snapshot() -> None:
+    snapshot = replace(w.snapshot(w.graph(state="", age=90)), deadlines=Deadlines(first_status=120))
+    chain = Chain(snapshot)
+    found = standing_of(chain, chain.tops()[0])
 
     assert found is not None
     assert not found.overdue

@@ -14,9 +14,11 @@ import pytest
 import yaml
 
 from gangdash.engine.model.cluster import ClusterSnapshot, GangHistory
+from gangdash.engine.model.deadlines import Deadlines
 from gangdash.engine.model.digest import snapshot_digest
 from gangdash.kube.reading import History, Reading
 from gangdash.snapshot.archive import load_bytes, load_reading, load_snapshot, snapshot_of, write_dump
+from gangdash.snapshot.errors import SnapshotError
 from tests.kube import raw
 
 OBJECTS = [raw.pod("p"), raw.node("n"), raw.queue("q"), raw.podgroup()]
@@ -240,3 +242,17 @@ def test_reading_of_a_file_carries_its_name(tmp_path: Path) -> None:
     path.write_bytes(DUMP)
 
     assert load_reading(path).name == "x.json"
+
+
+def test_deadlines_go_with_the_dump() -> None:
+    reading = _reading(RICH)
+    assert _snapshot(write_dump(reading)).deadlines == Deadlines()
+    reading.deadlines = {"gate": 30}
+    assert _snapshot(write_dump(reading)).deadlines == Deadlines(gate=30)
+
+
+def test_a_deadline_of_no_step_is_a_clear_error() -> None:
+    reading = _reading(RICH)
+    reading.deadlines = {"gates": 30}
+    with pytest.raises(SnapshotError, match=r"deadlines\.gates: not a step of a controller; known are children, "):
+        snapshot_of(reading)

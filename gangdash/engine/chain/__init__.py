@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gangdash.engine.chain.joins import Chain, Link
 from gangdash.engine.chain.remarks import remarks_of
-from gangdash.engine.chain.result import Deadlines, Standing
+from gangdash.engine.chain.result import Standing
 from gangdash.engine.chain.standing import gang_standing_of, standing_of
 
-__all__ = ["Chain", "Deadlines", "Link", "Standing", "gang_standing_of", "remarks_of", "standing_of"]
+__all__ = ["Chain", "Link", "Standing", "gang_standing_of", "remarks_of", "standing_of"]

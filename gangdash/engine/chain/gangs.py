@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from gangdash.engine.chain.components import whole
 from gangdash.engine.chain.index import alive, last_seen
 from gangdash.engine.chain.joins import Chain, references
-from gangdash.engine.chain.platform import GROVE_OPERATOR, KAI_GROUPER, KAI_SCHEDULER
-from gangdash.engine.chain.result import Deadlines, Standing
-from gangdash.engine.chain.stages import STAGES
+from gangdash.engine.chain.looker import Looker
+from gangdash.engine.chain.result import Standing
 from gangdash.engine.model.meta import Condition
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Pod
@@ -23,13 +22,14 @@ _CREATE_FAILED = frozenset({"PodCreateFailed", "FailedCreate"})
 SHOWN = 3
 
 
-class Gang:
+class Gang(Looker):
     """One PodGang with what belongs to it."""
 
-    def __init__(self, chain: Chain, deadlines: Deadlines, podgang: ObservedObject) -> None:
-        self.chain, self.deadlines, self.podgang = chain, deadlines, podgang
-        self.pods = alive(chain.members(podgang))
-        self.gated = [pod for pod in self.pods if pod.gates and not pod.node_name]
+    def __init__(self, chain: Chain, podgang: ObservedObject) -> None:
+        super().__init__(chain, podgang)
+        self._podgang = podgang
+        self._pods = alive(chain.members(podgang))
+        self._gated = [pod for pod in self._pods if pod.gates and not pod.node_name]
 
     def standing(self) -> Standing | None:
         """Return the first stage before the scheduler that the gang has not passed, None when it is handed over."""
@@ -43,48 +43,17 @@ class Gang:
         )
         return next((found for probe in probes if (found := probe()) is not None), None)
 
-    def _at(
-        self,
-        stage: str,
-        proof: str,
-        field: str,
-        problem: str,
-        *,
-        since: float | None = None,
-        deadline: float | None = None,
-        wanted: str = "",
-        found: str = "",
-        has_answered: bool = False,
-    ) -> Standing:
-        part = {"S10": KAI_SCHEDULER, "S15": KAI_GROUPER}.get(stage, GROVE_OPERATOR)
-        age = self.chain.as_of - since if since is not None else 0.0
-        return Standing(
-            stage=stage,
-            subject=self.podgang.ref,
-            proof=proof,
-            field=field,
-            problem=problem,
-            wanted=wanted,
-            found=found,
-            since=since,
-            age=max(age, 0.0),
-            overdue=deadline is not None and age > deadline,
-            has_answered=has_answered,
-            controller=STAGES[stage].controller,
-            controller_state=self.chain.platform.state(part),
-        )
-
     # S8
 
     def _pods_missing(self) -> Standing | None:
-        if not self.chain.snapshot.was_read("PodClique"):
+        if not self._chain.snapshot.was_read("PodClique"):
             return None
-        for name, _, clique in self.chain.cliques_of(self.podgang):
+        for name, _, clique in self._chain.cliques_of(self._podgang):
             if clique is None:
                 return self._at(
-                    "S6", f"PodClique/{self.podgang.meta.namespace}/{name}", "metadata.name",
-                    f"PodClique {name} does not exist", since=self.podgang.meta.created,
-                    deadline=self.deadlines.children, wanted=name, found="missing",
+                    "S6", f"PodClique/{self._podgang.meta.namespace}/{name}", "metadata.name",
+                    f"PodClique {name} does not exist", since=self._podgang.meta.created,
+                    deadline=self._deadlines.children, wanted=name, found="missing",
                 )  # fmt: skip
             short = self._short(clique)
             if short is not None:
@@ -93,11 +62,11 @@ class Gang:
 
     def _short(self, clique: ObservedObject) -> Standing | None:
         desired = whole(clique.facts.get("spec.replicas"))
-        own = self.podgang.meta.name
+        own = self._podgang.meta.name
         exist = [
-            pod for pod in alive(self.chain.pods_of(clique)) if pod.meta.labels.get("grove.io/podgang", own) == own
+            pod for pod in alive(self._chain.pods_of(clique)) if pod.meta.labels.get("grove.io/podgang", own) == own
         ]
-        if desired is None or len(exist) >= desired or not self.chain.snapshot.was_read("Pod"):
+        if desired is None or len(exist) >= desired or not self._chain.snapshot.was_read("Pod"):
             return None
         error = last_error(clique)
         text = error or self._create_failure(clique)
@@ -107,7 +76,7 @@ class Gang:
             "status.lastErrors" if error else "spec.replicas",
             f"{len(exist)} of {desired} pods exist" + (f": {text}" if text else ""),
             since=clique.meta.created,
-            deadline=self.deadlines.pods,
+            deadline=self._deadlines.pods,
             wanted=f"{desired} pods",
             found=f"{len(exist)} pods",
             has_answered=bool(text),
@@ -115,17 +84,17 @@ class Gang:
 
     def _create_failure(self, clique: ObservedObject) -> str:
         meta = clique.meta
-        events = self.chain.events(clique.kind, meta.namespace, meta.name, meta.uid)
+        events = self._chain.events(clique.kind, meta.namespace, meta.name, meta.uid)
         failed = [event for event in events if event.reason in _CREATE_FAILED]
         return failed[-1].message if failed else ""
 
     # S9 to S14
 
     def _since_gated(self) -> float | None:
-        return max((pod.meta.created for pod in self.gated if pod.meta.created is not None), default=None)
+        return max((pod.meta.created for pod in self._gated if pod.meta.created is not None), default=None)
 
     def _foreign_gate(self) -> Standing | None:
-        for pod in self.gated:
+        for pod in self._gated:
             foreign = [gate for gate in pod.gates if gate != GROVE_GATE]
             if foreign:
                 return self._at(
@@ -135,18 +104,18 @@ class Gang:
         return None
 
     def _incomplete(self) -> Standing | None:
-        if not self.gated:
+        if not self._gated:
             return None
-        initialized = condition(self.podgang, "Initialized")
-        listed = {name for _, name in references(self.podgang)}
-        unlisted = [pod.meta.name for pod in self.gated if pod.meta.name not in listed]
+        initialized = condition(self._podgang, "Initialized")
+        listed = {name for _, name in references(self._podgang)}
+        unlisted = [pod.meta.name for pod in self._gated if pod.meta.name not in listed]
         if initialized is not None and initialized.status != "True":
             return self._gate_step("status.conditions[Initialized]", "is not initialized", initialized)
-        if unlisted and _lists_deleted(listed, self.chain.members(self.podgang)):
+        if unlisted and _lists_deleted(listed, self._chain.members(self._podgang)):
             return self._at(
-                "S14", self.podgang.ref, "spec.podgroups[].podReferences",
+                "S14", self._podgang.ref, "spec.podgroups[].podReferences",
                 f"lists pods that are gone, and not {_some(unlisted)}", since=self._since_gated(),
-                deadline=self.deadlines.gate, wanted=_some(unlisted), found="pods of before",
+                deadline=self._deadlines.gate, wanted=_some(unlisted), found="pods of before",
             )  # fmt: skip
         if unlisted:
             return self._gate_step("spec.podgroups[].podReferences", f"does not list {_some(unlisted)}", None)
@@ -154,22 +123,22 @@ class Gang:
 
     def _gate_step(self, field: str, problem: str, found: Condition | None) -> Standing:
         return self._at(
-            "S9", self.podgang.ref, field, problem, since=self._since_gated(), deadline=self.deadlines.gate,
+            "S9", self._podgang.ref, field, problem, since=self._since_gated(), deadline=self._deadlines.gate,
             wanted="True" if found else "every pod", found=found.status if found else "some pods",
         )  # fmt: skip
 
     def _base(self) -> Standing | None:
-        if not self.gated:
+        if not self._gated:
             return None
-        for name in self.chain.base_names(self.podgang):
-            base = self.chain.object("PodGang", self.podgang.meta.namespace, name)
+        for name in self._chain.base_names(self._podgang):
+            base = self._chain.object("PodGang", self._podgang.meta.namespace, name)
             if base is None:
                 return self._at(
-                    "S12", self.podgang.ref, "dependsOn" if name.startswith("epoch ") else "grove.io/base-podgang",
+                    "S12", self._podgang.ref, "dependsOn" if name.startswith("epoch ") else "grove.io/base-podgang",
                     f"waits for {name}, which has no PodGang", since=self._since_gated(), deadline=0.0,
                     wanted=name, found="missing",
                 )  # fmt: skip
-            short = next(unplaced(self.chain, base), None)
+            short = next(unplaced(self._chain, base), None)
             if short is not None:
                 return self._at(
                     "S10", base.ref, "pods of its cliques", f"{name} is not placed: {short[0]} has {short[1]} of "
@@ -178,28 +147,28 @@ class Gang:
         return None
 
     def _late_gate(self) -> Standing | None:
-        if not self.gated:
+        if not self._gated:
             return None
-        for name in self.chain.base_names(self.podgang):
+        for name in self._chain.base_names(self._podgang):
             deadlock = self._deadlock(name)
             if deadlock is not None:
                 return deadlock
-        pod = self.gated[0]
+        pod = self._gated[0]
         return self._at(
-            "S13", f"Pod/{pod.key}", "spec.schedulingGates", f"{_pods(len(self.gated))} still gated by {GROVE_GATE}",
-            since=self._since_gated(), deadline=self.deadlines.gate, wanted="no gate", found=GROVE_GATE,
+            "S13", f"Pod/{pod.key}", "spec.schedulingGates", f"{_pods(len(self._gated))} still gated by {GROVE_GATE}",
+            since=self._since_gated(), deadline=self._deadlines.gate, wanted="no gate", found=GROVE_GATE,
         )  # fmt: skip
 
     def _deadlock(self, name: str) -> Standing | None:
         """S14: the base is placed and cannot start, as it waits for nodes that only the gated pods would bring."""
-        base = self.chain.object("PodGang", self.podgang.meta.namespace, name)
-        members = alive(self.chain.members(base)) if base is not None else []
-        short = short_compute_domain(self.chain, self.podgang.meta.namespace, members)
+        base = self._chain.object("PodGang", self._podgang.meta.namespace, name)
+        members = alive(self._chain.members(base)) if base is not None else []
+        short = short_compute_domain(self._chain, self._podgang.meta.namespace, members)
         if short is None:
             return None
         domain, wanted, have = short
         return self._at(
-            "S14", f"ComputeDomain/{self.podgang.meta.namespace}/{domain}", "spec.numNodes",
+            "S14", f"ComputeDomain/{self._podgang.meta.namespace}/{domain}", "spec.numNodes",
             f"ComputeDomain {domain} counts to {wanted} nodes and has {have}; the others wait for it",
             since=self._since_gated(), deadline=0.0, wanted=str(wanted), found=str(have), has_answered=True,
         )  # fmt: skip
@@ -207,21 +176,21 @@ class Gang:
     # S15
 
     def _no_podgroup(self) -> Standing | None:
-        waiting = [pod for pod in self.pods if not pod.node_name]
-        if not waiting or not self.chain.snapshot.was_read("PodGroup") or self.chain.podgroups_of(self.podgang):
+        waiting = [pod for pod in self._pods if not pod.node_name]
+        if not waiting or not self._chain.snapshot.was_read("PodGroup") or self._chain.podgroups_of(self._podgang):
             return None
-        if any(_joined(self.chain, pod) for pod in waiting):
+        if any(_joined(self._chain, pod) for pod in waiting):
             return None
-        meta = self.podgang.meta
+        meta = self._podgang.meta
         failed = [
             event
-            for event in self.chain.events("PodGang", meta.namespace, meta.name, meta.uid)
+            for event in self._chain.events("PodGang", meta.namespace, meta.name, meta.uid)
             if event.reason in {"KAIBackendMappingFailed", "KAIBackendSyncFailed"}
         ]
         problem = "no PodGroup was made of it" + (f": {failed[-1].message}" if failed else "")
         since = last_seen(failed[-1]) if failed else max((pod.meta.created or 0.0 for pod in waiting), default=None)
         return self._at(
-            "S15", self.podgang.ref, "PodGroup owned by it", problem, since=since, deadline=self.deadlines.podgroup,
+            "S15", self._podgang.ref, "PodGroup owned by it", problem, since=since, deadline=self._deadlines.podgroup,
             wanted="one PodGroup", found="none", has_answered=bool(failed),
         )  # fmt: skip
 

@@ -13,9 +13,8 @@ from gangdash.engine.chain.components import components_of, whole
 from gangdash.engine.chain.gangs import condition
 from gangdash.engine.chain.index import COMPONENT_LABEL, SCALING_GROUP_LABEL, alive, controller, last_seen
 from gangdash.engine.chain.joins import Chain
-from gangdash.engine.chain.platform import GROVE_OPERATOR
-from gangdash.engine.chain.result import Deadlines, Standing
-from gangdash.engine.chain.stages import STAGES
+from gangdash.engine.chain.looker import Looker
+from gangdash.engine.chain.result import Standing
 from gangdash.engine.chain.times import moment
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Pod
@@ -28,15 +27,15 @@ _SET_REPLICA_LABEL = "grove.io/podcliqueset-replica-index"
 _DISCOVERY_LABEL = "nvidia.com/dynamo-discovery-backend"
 
 
-def remarks_of(chain: Chain, top: ObservedObject, deadlines: Deadlines | None = None) -> list[Standing]:
+def remarks_of(chain: Chain, top: ObservedObject) -> list[Standing]:
     """Return what is wrong beside the first stage, in the order of stages."""
-    looker = _Remarks(chain, top, deadlines or Deadlines())
-    return sorted(looker.all(), key=lambda item: (int(item.stage[1:]), item.proof))
+    return sorted(_Remarks(chain, top).all(), key=lambda item: (int(item.stage[1:]), item.proof))
 
 
-class _Remarks:
-    def __init__(self, chain: Chain, top: ObservedObject, deadlines: Deadlines) -> None:
-        self._chain, self._top, self._deadlines = chain, top, deadlines
+class _Remarks(Looker):
+    def __init__(self, chain: Chain, top: ObservedObject) -> None:
+        super().__init__(chain, top)
+        self._top = top
         self._is_graph = top.kind == "DynamoGraphDeployment"
         self._sets = chain.sets_of(top) if self._is_graph else [top]
 
@@ -50,21 +49,6 @@ class _Remarks:
         if self._is_graph:
             yield from self._status()
             yield from self._not_discovered()
-
-    def _at(
-        self, stage: str, proof: str, field: str, problem: str, *, since: float | None = None, overdue: bool = False
-    ) -> Standing:
-        return Standing(
-            stage=stage,
-            subject=self._top.ref,
-            proof=proof,
-            field=field,
-            problem=problem,
-            since=since,
-            overdue=overdue,
-            controller=STAGES[stage].controller,
-            controller_state=self._chain.platform.state(GROVE_OPERATOR) if stage in {"S24", "S25", "S29"} else "",
-        )
 
     def _pods(self, clique_set: ObservedObject) -> list[Pod]:
         """Return the living pods of a set, found through its cliques."""
@@ -118,7 +102,7 @@ class _Remarks:
             counts = f": {done} of {all_} PodCliques are updated" if done is not None and all_ is not None else ""
             field = "status.updateProgress.updateEndedAt"
             problem = f"an update has not ended{counts}"
-            yield self._at("S25", clique_set.ref, field, problem, since=began, overdue=True)
+            yield self._at("S25", clique_set.ref, field, problem, since=began, deadline=self._deadlines.rollout)
 
     def _topology(self, clique_set: ObservedObject) -> Iterator[Standing]:
         """S29: the set asks for a topology that its gangs do not carry."""
@@ -177,7 +161,8 @@ class _Remarks:
         latest = max((found.since or 0.0) for pod in pods if (found := pod.condition("Ready")) is not None)
         if self._chain.as_of - max(latest, ready.since) > self._deadlines.status:
             text = f"all {len(pods)} pods are ready, Ready is {ready.status} ({ready.reason})"
-            yield self._at("S28", self._top.ref, "status.conditions[Ready]", text, since=latest, overdue=True)
+            field, deadline = "status.conditions[Ready]", self._deadlines.status
+            yield self._at("S28", self._top.ref, field, text, since=latest, deadline=deadline)
 
     def _not_discovered(self) -> Iterator[Standing]:
         """S31: workers that are ready and have not announced themselves."""
@@ -189,10 +174,12 @@ class _Remarks:
                 if pod.meta.labels.get(_DISCOVERY_LABEL) != "kubernetes" or not self._is_worker(pod):
                     continue
                 ready = pod.condition("Ready")
-                late = ready is not None and chain.as_of - (ready.since or chain.as_of) > self._deadlines.discovery
+                since = ready.since if ready is not None else None
+                late = since is not None and chain.as_of - since > self._deadlines.discovery
                 if late and chain.object("DynamoWorkerMetadata", pod.meta.namespace, pod.meta.name) is None:
                     text = f"{pod.meta.name} is ready and has no DynamoWorkerMetadata"
-                    yield self._at("S31", f"Pod/{pod.key}", "DynamoWorkerMetadata of its name", text, overdue=True)
+                    field, deadline = "DynamoWorkerMetadata of its name", self._deadlines.discovery
+                    yield self._at("S31", f"Pod/{pod.key}", field, text, since=since, deadline=deadline)
                     return
 
     def _is_worker(self, pod: Pod) -> bool:

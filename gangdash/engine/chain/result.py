@@ -1,4 +1,4 @@
-"""What a look at the chain finds: a stage that is not passed, and how long each step may take.
+"""What a look at the chain finds: a stage that is not passed.
 
 Facts only: verdict, code and words are made of them above. Leaves out what the scheduler does with a whole gang.
 """
@@ -8,27 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _OWED = frozenset({"S2", "S3", "S5", "S6", "S7", "S8", "S9", "S14", "S15"})
-
-
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """Seconds after which a step that is still owed counts as stuck.
-
-    Measured with real controllers on two busy cores: first children of a set 5 s after it, all of them within 0.3 s,
-    gates gone 0.2 s later, PodGroups at once; a gate that is due goes at the latest with the operator's resync of
-    3 minutes. Each default leaves several times that.
-    """
-
-    first_status: float = 60.0
-    first_child: float = 60.0
-    children: float = 60.0
-    pods: float = 60.0
-    gate: float = 200.0
-    podgroup: float = 60.0
-    migration: float = 300.0
-    rollout: float = 1800.0
-    status: float = 300.0
-    discovery: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)

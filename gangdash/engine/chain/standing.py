@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from gangdash.engine.chain.components import components_of, whole
 from gangdash.engine.chain.gangs import Gang, condition, last_error
 from gangdash.engine.chain.joins import Chain
-from gangdash.engine.chain.platform import DYNAMO_OPERATOR, GROVE_OPERATOR, Part
-from gangdash.engine.chain.result import Deadlines, Standing
-from gangdash.engine.chain.stages import STAGES
+from gangdash.engine.chain.looker import Looker
+from gangdash.engine.chain.result import Standing
 from gangdash.engine.model.observed import ObservedObject
 
 ERROR_REASONS = frozenset({
@@ -24,22 +23,23 @@ ERROR_REASONS = frozenset({
 """Reasons of a graph's Ready condition that say that its operator gave up, not that it waits."""
 
 
-def standing_of(chain: Chain, top: ObservedObject, deadlines: Deadlines | None = None) -> Standing | None:
+def standing_of(chain: Chain, top: ObservedObject) -> Standing | None:
     """Return the first stage that a top object has not passed, None once all its gangs are handed to the scheduler."""
-    looker = _Looker(chain, top, deadlines or Deadlines())
+    looker = _TopLooker(chain, top)
     return next((found for probe in looker.probes() if (found := probe()) is not None), None)
 
 
-def gang_standing_of(chain: Chain, podgang: ObservedObject, deadlines: Deadlines | None = None) -> Standing | None:
+def gang_standing_of(chain: Chain, podgang: ObservedObject) -> Standing | None:
     """Return the first stage before the scheduler that one PodGang has not passed."""
-    return Gang(chain, deadlines or Deadlines(), podgang).standing()
+    return Gang(chain, podgang).standing()
 
 
-class _Looker:
+class _TopLooker(Looker):
     """Looks at one top object."""
 
-    def __init__(self, chain: Chain, top: ObservedObject, deadlines: Deadlines) -> None:
-        self._chain, self._top, self._deadlines = chain, top, deadlines
+    def __init__(self, chain: Chain, top: ObservedObject) -> None:
+        super().__init__(chain, top)
+        self._top = top
         self._is_graph = top.kind == "DynamoGraphDeployment"
         self._sets = chain.sets_of(top) if self._is_graph else [top]
 
@@ -48,37 +48,7 @@ class _Looker:
             yield from (self._no_status, self._waits_by_design, self._failed, self._not_installed)
             yield self._no_set
         for clique_set in self._sets:
-            yield from _SetLooker(self._chain, self._deadlines, self._top, clique_set).probes()
-
-    def _at(
-        self,
-        stage: str,
-        part: Part | None,
-        field: str,
-        problem: str,
-        *,
-        since: float | None,
-        deadline: float | None = None,
-        wanted: str = "",
-        found: str = "",
-        has_answered: bool = False,
-    ) -> Standing:
-        age = self._chain.as_of - since if since is not None else 0.0
-        return Standing(
-            stage=stage,
-            subject=self._top.ref,
-            proof=self._top.ref,
-            field=field,
-            problem=problem,
-            wanted=wanted,
-            found=found,
-            since=since,
-            age=max(age, 0.0),
-            overdue=deadline is not None and age > deadline,
-            has_answered=has_answered,
-            controller=part.title if part else STAGES[stage].controller,
-            controller_state=self._chain.platform.state(part) if part else "",
-        )
+            yield from _SetLooker(self._chain, self._top, clique_set).probes()
 
     def _no_status(self) -> Standing | None:
         facts = self._top.facts
@@ -87,18 +57,20 @@ class _Looker:
         if self._sets or self._chain.children(self._top):
             return None
         return self._at(
-            "S2", DYNAMO_OPERATOR, "status", "it has no status at all", since=self._top.meta.created,
+            "S2", self._top.ref, "status", "it has no status at all", since=self._top.meta.created,
             deadline=self._deadlines.first_status, wanted="a status", found="none",
         )  # fmt: skip
 
     def _waits_by_design(self) -> Standing | None:
         ready = condition(self._top, "Ready")
         if ready is not None and ready.reason == "waiting_for_checkpoint":
-            return self._at("S4", None, "status.conditions[Ready]", ready.message or ready.reason, since=ready.since)
+            return self._at(
+                "S4", self._top.ref, "status.conditions[Ready]", ready.message or ready.reason, since=ready.since
+            )
         components = components_of(self._top)
         if components and all(component.replicas == 0 for component in components):
             return self._at(
-                "S4", None, "spec.components[].replicas", "every component has 0 replicas",
+                "S4", self._top.ref, "spec.components[].replicas", "every component has 0 replicas",
                 since=self._top.meta.created, wanted="a replica", found="0",
             )  # fmt: skip
         return None
@@ -110,7 +82,7 @@ class _Looker:
             return None
         text = (ready.message or ready.reason) if ready is not None else "its state is failed"
         return self._at(
-            "S3", DYNAMO_OPERATOR, "status.conditions[Ready]" if ready else "status.state", text,
+            "S3", self._top.ref, "status.conditions[Ready]" if ready else "status.state", text,
             since=ready.since if ready else None, deadline=0.0, wanted="True", found=reason or "failed",
             has_answered=True,
         )  # fmt: skip
@@ -122,8 +94,8 @@ class _Looker:
         if missing is None or missing.reason != "not served":
             return None
         return self._at(
-            "S0", None, "kind PodCliqueSet", "the cluster does not serve PodCliqueSet", since=self._top.meta.created,
-            deadline=0.0, wanted="served", found="not served",
+            "S0", self._top.ref, "kind PodCliqueSet", "the cluster does not serve PodCliqueSet",
+            since=self._top.meta.created, deadline=0.0, wanted="served", found="not served",
         )  # fmt: skip
 
     def _no_set(self) -> Standing | None:
@@ -136,7 +108,7 @@ class _Looker:
         if self._was_refused("PodCliqueSet", "DynamoComponentDeployment") or not self._chain.snapshot.was_read(what):
             return None
         return self._at(
-            "S3", DYNAMO_OPERATOR, "objects owned by it", f"no {what} was made of it", since=self._top.meta.created,
+            "S3", self._top.ref, "objects owned by it", f"no {what} was made of it", since=self._top.meta.created,
             deadline=self._deadlines.first_child, wanted=what, found="none",
         )  # fmt: skip
 
@@ -146,52 +118,17 @@ class _Looker:
         return any(reasons.get(kind, "") not in {"", "not served", "not in the dump"} for kind in kinds)
 
 
-class _SetLooker:
+class _SetLooker(Looker):
     """Looks at one PodCliqueSet on behalf of the top object."""
 
-    def __init__(
-        self,
-        chain: Chain,
-        deadlines: Deadlines,
-        top: ObservedObject,
-        clique_set: ObservedObject,
-    ) -> None:
-        self._chain, self._deadlines = chain, deadlines
-        self._top, self._set = top, clique_set
+    def __init__(self, chain: Chain, top: ObservedObject, clique_set: ObservedObject) -> None:
+        super().__init__(chain, top)
+        self._set = clique_set
 
     def probes(self) -> Iterator[Callable[[], Standing | None]]:
         yield from (self._not_taken_up, self._migrating, self._children_missing)
         for podgang in self._chain.of_set("PodGang", self._set):
-            yield Gang(self._chain, self._deadlines, podgang).standing
-
-    def _at(
-        self,
-        stage: str,
-        field: str,
-        problem: str,
-        *,
-        since: float | None,
-        deadline: float,
-        wanted: str = "",
-        found: str = "",
-        has_answered: bool = False,
-    ) -> Standing:
-        age = self._chain.as_of - since if since is not None else 0.0
-        return Standing(
-            stage=stage,
-            subject=self._top.ref,
-            proof=self._set.ref,
-            field=field,
-            problem=problem,
-            wanted=wanted,
-            found=found,
-            since=since,
-            age=max(age, 0.0),
-            overdue=age > deadline,
-            has_answered=has_answered,
-            controller=GROVE_OPERATOR.title,
-            controller_state=self._chain.platform.state(GROVE_OPERATOR),
-        )
+            yield Gang(self._chain, podgang).standing
 
     @property
     def _is_known(self) -> bool:
@@ -212,7 +149,7 @@ class _SetLooker:
         hashed = self._set.facts.get("status.currentGenerationHash")
         problem = "it is counted in its status, and has no children" if hashed else "nothing was made of it"
         return self._at(
-            "S5", "PodCliques owned by it", problem, since=self._set.meta.created,
+            "S5", self._set.ref, "PodCliques owned by it", problem, since=self._set.meta.created,
             deadline=self._deadlines.first_child, wanted="PodCliques", found="none",
         )  # fmt: skip
 
@@ -221,7 +158,8 @@ class _SetLooker:
         if found is None or found.status != "True":
             return None
         return self._at(
-            "S7", "status.conditions[PodGangMigrationInProgress]", found.message or "its gangs are being migrated",
+            "S7", self._set.ref, "status.conditions[PodGangMigrationInProgress]",
+            found.message or "its gangs are being migrated",
             since=found.since, deadline=self._deadlines.migration, wanted="False", found="True",
         )  # fmt: skip
 
@@ -232,7 +170,7 @@ class _SetLooker:
             if have < wanted:
                 error = last_error(self._set)
                 return self._at(
-                    "S6", "status.lastErrors" if error else f"{what}s owned by it",
+                    "S6", self._set.ref, "status.lastErrors" if error else f"{what}s owned by it",
                     f"{have} of {wanted} {what}s exist" + (f": {error}" if error else ""),
                     since=self._set.meta.created, deadline=self._deadlines.children, wanted=str(wanted),
                     found=str(have), has_answered=bool(error),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gangdash.engine.model.config import Shard
+from gangdash.engine.model.deadlines import Deadlines
 from gangdash.engine.model.dra import DeviceClass, ResourceClaim, ResourceSlice
 from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.node import Node
@@ -87,6 +88,7 @@ class ClusterSnapshot:
     objects: Mapping[str, tuple[ObservedObject, ...]] = field(default_factory=dict)
     """Observed kinds by kind name."""
     history: Mapping[str, GangHistory] = field(default_factory=dict)
+    deadlines: Deadlines = field(default_factory=Deadlines)
     read: frozenset[str] = frozenset()
     """Kinds that were read, empty or not."""
     not_read: tuple[NotRead, ...] = ()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from apps.accounts.models import NamespaceGrant, User
 from apps.accounts.scope import scope_of
@@ -14,9 +16,12 @@ from apps.chains.models import ChainLink, TopObject
 from apps.chains.selectors import Resolved, gangs_of_top, resolve, top_list
 from apps.chains.services import chains_record
 from apps.clusters.models import Cluster
+from apps.collector.packing import deadlines, opened
 from apps.collector.rows import found_rows
 from apps.collector.signals import reading_done
 from apps.collector.sync import rows_sync
+from gangdash.engine.model.deadlines import Deadlines
+from gangdash.snapshot.archive import snapshot_of
 from tests.chain import world as w
 
 pytestmark = pytest.mark.django_db
@@ -170,3 +175,15 @@ def test_a_reading_that_a_dead_worker_left_unrecorded_is_recorded_with_the_next_
     assert _read(cluster, w.graph("new", state="", age=30), reading_id=2) > 0
     assert [top.name for top in TopObject.objects.all()] == ["new"]
     assert _read(cluster, w.graph("new", state="", age=30), reading_id=2) == 0
+
+
+def test_settings_say_how_long_a_controller_may_take(settings: Settings, cluster: Cluster) -> None:
+    assert asdict(Deadlines()) == settings.GANGDASH_DEADLINES
+    assert deadlines() == {}
+    settings.GANGDASH_DEADLINES = {**settings.GANGDASH_DEADLINES, "first_status": 900}
+    assert deadlines() == {"first_status": 900}
+    content = json.dumps({"kind": "List", "apiVersion": "v1", "items": [w.graph(state="", age=600)], "asOf": w.NOW,
+                          "read": list(w.ALL_READ)}).encode()  # fmt: skip
+    snapshot = snapshot_of(opened(content, as_of=NOW, history={}, name="east"))
+    chains_record(cluster=cluster, snapshot=snapshot, as_of=NOW)
+    assert not TopObject.objects.get().is_overdue
