@@ -50,7 +50,7 @@ class Store:
             cluster=self.cluster, as_of=self.now, engine="1",
             defaults={"started_at": self.now, "ended_at": self.now, "outcome": "done", "digest": "sha256:77d0c3e2"},
         )  # fmt: skip
-        waits = PLACED.get(verdict, GangState.WAITS)
+        waits = GangState.TELLS if code == ReasonCode.STATUS_STALE else PLACED.get(verdict, GangState.WAITS)
         gpus = (gang.gpus or 0.0) if waits == GangState.WAITS else 0.0
         sentence = document.get("sentence", f"{gang.name} is {code}.")
         ReasonTimeline.objects.filter(gang=gang, closed_at=None).update(closed_at=self.now)
