@@ -21,6 +21,7 @@ SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
         "": "Ask for one {level} instead of one {required}.",
         "subgroup": "Ask for one {level} instead of one {required} for subgroup {subgroup}.",
         "none": "Take the topology constraint off the gang.",
+        "owner": "Take the topology constraint off {object}.",
         "preferred": "Prefer one {level} instead of requiring it.",
         "subgroup_preferred": "Prefer one {level} for subgroup {subgroup} instead of requiring it.",
         "start": "Name {level} as the preferred level too: the scheduler then starts its search there.",
@@ -57,6 +58,7 @@ SENTENCES: Mapping[FixKind, Mapping[str, str]] = {
         "": "Stop {gang} ({gpus:gpu}).",
         "several": "Stop {gangs:list} ({gpus:gpu}).",
         "plain": "Stop {gang}.",
+        "again": "Stop {gang}, so that its pods are placed anew.",
     },
     FixKind.CREATE_OBJECT: {"": "Create {kind} {name}.", "label": "Label {kind} {name} with {label}."},
     FixKind.FIX_REFERENCE: {

@@ -56,7 +56,10 @@ REASONS = (
         title="A sibling gang waits",
         meaning="It is placed, but a gang of the same workload that it needs is not.",
         who=Who.OWNER,
-        sentence="Placed, but {sibling} of the same {kind} waits: {why}.",
+        sentence=(
+            "Placed, but {kind} {graph} is of no use yet: its component {component} has no gang placed ({sibling} "
+            "waits)."
+        ),
         evidence=("gangs of one owner",),
         hints=(
             *NOT_PLACED,

@@ -101,7 +101,12 @@ REASONS = (
         title="Helper pod not admitted",
         meaning="A reservation or scaling pod that the scheduler needs is not admitted or cannot run.",
         who=Who.PLATFORM,
-        sentence="Fits on {node}, but the {role} pod {helper} that KAI needs there {problem}.",
+        sentence="Fits on {node}, but KAI's {helper} pod for the shared GPU is refused: {problem:text}.",
+        forms={
+            "kubelet": (
+                "Fits on {node}, but the kubelet there refused KAI's pod {helper} for the shared GPU ({problem:text})."
+            ),
+        },
         evidence=("reservation and scaling pods", "their events"),
         upstream=(r"reservation pod",),
         hints=(r"BindingError",),

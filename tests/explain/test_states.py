@@ -371,6 +371,58 @@ def test_binder_that_does_not_answer() -> None:
     assert "has not answered" in entry.sentence
 
 
+def test_reservation_pod_that_is_denied_is_named() -> None:
+    cluster = one_node()
+    cluster.gang("g", 1, 0.5)
+    text = 'failed to create reservation pod: admission webhook "policy" denied the request: no privileged pods'
+    cluster.bind_requests.append(bind_request(1, "Failed", failed_attempts=6, reason=text))
+    entry = explain(cluster)
+    assert said(entry) == ("STUCK", "HELPER_POD_REFUSED")
+    assert "no privileged pods" in entry.sentence
+
+
+def test_reservation_pod_that_the_kubelet_refused_is_named() -> None:
+    cluster = one_node()
+    cluster.gang("g", 1, 0.5)
+    helper = {"phase": "Failed", "reason": "UnexpectedAdmissionError"}
+    cluster.pod("", 7, 0, on="n1", labels={"app": "kai-resource-reservation"}, fields=helper)
+    cluster.bind_requests.append(bind_request(1, "Failed", failed_attempts=2, reason="timed out"))
+    entry = explain(cluster)
+    assert said(entry) == ("STUCK", "HELPER_POD_REFUSED")
+    assert entry.sentence == (
+        "Fits on n1, but the kubelet there refused KAI's pod pod-7 for the shared GPU (UnexpectedAdmissionError)."
+    )
+
+
+def graph_of_two_components(*, placed: bool) -> Cluster:
+    """Return a graph whose frontend runs; its decode component is a gang of its own."""
+    cluster = one_node()
+    kind, above = (
+        "DynamoComponentDeployment",
+        OwnerRef("nvidia.com/v1", "DynamoGraphDeployment", "llm", "uid-llm", True),
+    )
+    parts = [
+        ObservedObject("nvidia.com/v1", kind, Meta(name, "team", uid=f"uid-{name}", owners=(above,)))
+        for name in ("frontend", "decode")
+    ]
+    graph = ObservedObject("nvidia.com/v1", "DynamoGraphDeployment", Meta("llm", "team", uid="uid-llm"))
+    cluster.extra["objects"] = {kind: tuple(parts), "DynamoGraphDeployment": (graph,)}
+    cluster.gang("g", 1, 1, on=["n1"])
+    cluster.gang("decode", 1, 4 if placed else 16, on=["n1"] if placed else [])
+    for index, part in enumerate(parts):
+        group = cluster.podgroups[index]
+        owner = OwnerRef("nvidia.com/v1", kind, part.meta.name, part.meta.uid, True)
+        cluster.podgroups[index] = replace(group, meta=replace(group.meta, owners=(owner,)))
+    return cluster
+
+
+def test_component_that_waits_as_a_whole_makes_its_graph_useless() -> None:
+    entry = explain(graph_of_two_components(placed=False))
+    assert said(entry) == ("PARTIAL", "SIBLING_GANG_WAITS")
+    assert "component decode has no gang placed" in entry.sentence
+    assert explain(graph_of_two_components(placed=True)).verdict != "PARTIAL"
+
+
 def test_bind_that_fails_each_time_is_a_loop() -> None:
     cluster = one_node()
     cluster.gang("g")

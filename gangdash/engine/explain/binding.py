@@ -6,6 +6,7 @@ failed, and remakes the request each second, so the request's age says nothing i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ LOOP_TIMES = 3
 RECENT = 600.0
 """Seconds: a binding error older than this says nothing about now."""
 GROUP_LABEL = "runai-gpu-group"
+KUBELET_REFUSALS = ("OutOf", "UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "InvalidNodeInfo")
+"""Reasons of pods that a kubelet refused on arrival."""
+_DENIED = re.compile(r"denied the request|is forbidden|exceeded quota")
 _PATIENCE = 30.0
 _PERIODS = 3
 
@@ -80,6 +84,9 @@ def _node_in(events: list[Event]) -> str:
 
 
 def _failing(gang: Gang, failure: Failure) -> Finding:
+    refused = _refused_helper(gang, failure)
+    if refused is not None:
+        return refused
     code = ReasonCode.BIND_LOOP if failure.times >= LOOP_TIMES else ReasonCode.BIND_FAILING
     helper = _scaling_pod(gang) if "scaling up" in failure.text else None
     facts: dict[str, FactValue] = {
@@ -111,6 +118,35 @@ def _failing(gang: Gang, failure: Failure) -> Finding:
         ),
         waiting=Waiting(helps="unknown"),
         fixes=_fixes(gang, helper),
+    )
+
+
+def _refused_helper(gang: Gang, failure: Failure) -> Finding | None:
+    """Return that the reservation pod of the shared GPU is refused, by the API server or by the node's kubelet."""
+    failed = sorted(
+        (
+            pod
+            for pod in gang.context.snapshot.pods
+            if pod.meta.labels.get(APP_LABEL) == gang.params.reservation_app_label
+            and pod.node_name == failure.node
+            and pod.phase == "Failed"
+            and pod.reason.startswith(KUBELET_REFUSALS)
+        ),
+        key=lambda pod: pod.key,
+    )
+    denied = "reservation" in failure.text and _DENIED.search(failure.text) is not None
+    if not failed and not denied:
+        return None
+    name = failed[-1].meta.name if failed else gang.params.reservation_app_label
+    problem = failed[-1].reason if failed else _short(failure.text)
+    source = f"Pod/{failed[-1].key}" if failed else f"BindRequest/{failure.pod.key}"
+    return Finding(
+        ReasonCode.HELPER_POD_REFUSED,
+        form="kubelet" if failed else "",
+        facts={"node": failure.node, "helper": name, "problem": problem, "times": failure.times},
+        binding=(named(ConstraintId.HELPER_POD, f"{name} on {failure.node}", "admitted", problem, source),),
+        waiting=Waiting(helps="unknown"),
+        fixes=_fixes(gang, None),
     )
 
 

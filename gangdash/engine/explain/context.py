@@ -44,6 +44,8 @@ class Context:
         self._stocks: dict[str, Stock] = {}
         self.gangs: tuple[Gang, ...] = ()
         """Every PodGroup as a gang, filled by ``gang.gangs_of`` on first use."""
+        self.graphs: Mapping[str, Mapping[str, list[Gang]]] | None = None
+        """Gangs by graph and component, filled by ``siblings`` on first use."""
         self.results: Mapping[tuple[str, str], GangResult] = {
             (gang.namespace, gang.name): gang for cycle in cycles for gang in cycle.gangs
         }

@@ -25,6 +25,7 @@ from gangdash.engine.explain import (
     policy,
     references,
     refused,
+    siblings,
     slack,
     standing,
     starting,
@@ -139,6 +140,7 @@ def _standing(gang: Gang) -> Iterator[Finding]:
     yield from violated.violated(gang)
     yield from standing.ignored_settings(gang)
     yield from incomplete.below_minimum(gang)
+    yield from siblings.sibling_waits(gang)
     yield from starting.starting(gang)
     yield standing.healthy(gang)
 

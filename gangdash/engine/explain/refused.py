@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from gangdash.engine.explain.binding import KUBELET_REFUSALS
 from gangdash.engine.explain.build import names
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.verdict import Constraint, FactValue, Finding, Holder, ReasonCode, Waiting
 
-_REFUSALS = ("OutOf", "UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "InvalidNodeInfo")
 _AROUND = 120.0
 """Seconds: a pod of another scheduler that came to the node this close before is the likely taker."""
 
 
 def refused(gang: Gang) -> Iterator[Finding]:
     """Yield that a kubelet refused pods that the gang lacks now."""
-    pods = [pod for pod in gang.failed if pod.reason.startswith(_REFUSALS)]
+    pods = [pod for pod in gang.failed if pod.reason.startswith(KUBELET_REFUSALS)]
     if not pods or gang.is_satisfied:
         return
     node = Counter(pod.node_name for pod in pods).most_common(1)[0][0]
