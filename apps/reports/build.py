@@ -16,7 +16,8 @@ from django.conf import settings
 from apps.clusters.models import Cluster
 from apps.diagnosis.models import Snapshot
 from apps.inventory.models import Node
-from apps.reports.content import Content, Figure, NotRead, Section
+from apps.reports import links
+from apps.reports.content import Cell, Content, Figure, NotRead, Section
 from apps.reports.facts.capacity import CapacityFacts, capacity_facts
 from apps.reports.facts.hardware import HardwareFacts, hardware_facts
 from apps.reports.facts.objectives import ObjectiveFacts, objective_facts
@@ -38,6 +39,7 @@ from apps.reports.sections.scheduler import scheduler_section
 from apps.reports.sections.slo import slo_section
 from apps.reports.sections.waiting import waiting_section
 from apps.reports.sections.why import why_section
+from gangdash.engine.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,10 @@ def build_content(
     """Return the report of one cluster over ``[start, end)``; what lies after ``now`` is not there yet."""
     period = Period(cluster.name, cluster.pk, start, min(end, now), now, zone)
     facts = facts_read(cluster, period)
-    sections = tuple(_compared(section, previous) for section in sections_of(facts, previous))
+    views = _views(period)
+    sections = tuple(
+        _compared(linked(section, views[section.key]), previous) for section in sections_of(facts, previous)
+    )
     return Content(
         cluster=cluster.name,
         start=start,
@@ -139,6 +144,31 @@ def sections_of(facts: Facts, previous: Content | None) -> Iterator[Section]:
     yield scheduler_section(period, waits=waits, waiting=waiting, hardware=facts.hardware, metrics=facts.metrics)
     yield prediction_section(period, predictions=facts.predictions)
     yield data_section(period, quality=facts.quality, waiting=waiting)
+
+
+def _views(period: Period) -> dict[str, str]:
+    """Return by section the view that its numbers are checked in, pinned to the end of the span where it can be."""
+    at = links.triage_at(period.cluster, period.end)
+    views = dict.fromkeys(("headline", "waiting", "why", "fit", "flapping", "prediction"), at)
+    return views | {
+        "slo": links.listed("gangs", period.cluster),
+        "queues": links.listed("queues", period.cluster),
+        "evictions": links.triage_at(period.cluster, period.end, verdict=Verdict.EVICTED),
+        "hardware": links.listed("nodes", period.cluster),
+        "scheduler": links.health(period.cluster),
+        "data": links.health(period.cluster),
+    }
+
+
+def linked(section: Section, view: str) -> Section:
+    """Give each figure, and each row of a table, that leads nowhere yet the view of its section."""
+    tables = (replace(table, rows=tuple(_row_linked(row, view) for row in table.rows)) for table in section.tables)
+    figures = (figure if figure.link else replace(figure, link=view) for figure in section.figures)
+    return replace(section, figures=tuple(figures), tables=tuple(tables))
+
+
+def _row_linked(row: tuple[Cell, ...], view: str) -> tuple[Cell, ...]:
+    return row if any(cell.link for cell in row) else (replace(row[0], link=view), *row[1:])
 
 
 def _compared(section: Section, previous: Content | None) -> Section:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -87,7 +87,7 @@ class Prometheus:
     """One server. ``token`` is sent as a bearer token and never shown."""
 
     url: str
-    token: str = ""
+    token: str = field(default="", repr=False)
 
     def instant(self, query: str, at: datetime) -> list[float]:
         """Return the values at a moment, one per series; those that are no number are left out."""

@@ -54,7 +54,7 @@ def fit_section(period: Period, *, capacity: CapacityFacts, gpus_per_node: float
 
 def _figures(period: Period, capacity: CapacityFacts) -> tuple[Figure, ...]:
     total = capacity.newest.domains.get("") if capacity.newest else None
-    at = links.listed("topology", period.cluster)
+    at = links.triage_at(period.cluster, period.end)
     return (
         figure("free_gpus", "Free GPUs", total[1] if total else None, unit="GPUs", link=at),
         figure("free_nodes", "Whole free nodes", _entry(total, NODES_FREE), unit="nodes", link=at),

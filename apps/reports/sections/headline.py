@@ -99,9 +99,14 @@ def change_sentence(figures: tuple[Figure, ...], previous: Content | None) -> st
     if previous is None:
         return "There is no earlier report to compare with."
     told = [
-        f"{now.label[0].lower()}{now.label[1:]} {now.text} (was {was.text})"
+        f"{_inner(now.label)} {now.text} (was {was.text})"
         for now in figures
         if (was := previous.figure(KEY, now.key)) is not None
     ]
     since = f"Against the report of {moment(previous.end, previous.zone)}: "
     return f"{since}{', '.join(told)}." if told else f"{since}nothing was analysed then."
+
+
+def _inner(label: str) -> str:
+    """Write a label inside a sentence; one that begins with an abbreviation keeps its capital."""
+    return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"

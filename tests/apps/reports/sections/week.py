@@ -207,13 +207,18 @@ def _store_gangs(cluster: Cluster, week: Week) -> None:
 
 
 def document(number: int, gang: SimGang) -> str:
-    """Return the parts of an explanation that a report reads."""
+    """Return an explanation: what a report reads of it, and the least that a page needs."""
     match = ("agree", "less_specific", "disagree", "silent", "stale")[number % 5]
-    content = {
-        "certainty": "proved" if number % 3 else "unproven",
-        "scheduler": {"text": None, "at": None, "match": match},
-        "binding": [{"id": "domain.gpu", "scope": "rack-1", "need": gang.gpus, "have": max(gang.gpus - 3, 0),
-                     "unit": "gpu", "source": "Topology/main"}],
-        "fixes": [], "fixes_refused": number % 4, "holders": [],
+    binding = {"id": "domain.gpu", "scope": "rack-1", "need": gang.gpus, "have": max(gang.gpus - 3, 0), "unit": "gpu",
+               "source": "Topology/main"}  # fmt: skip
+    content: dict[str, object] = {
+        "gang": {"namespace": "team", "name": gang.name, "uid": gang.name, "kind": "PodGroup", "owner": None},
+        "verdict": gang.stretches[-1].verdict, "code": gang.stretches[-1].code, "who": "cluster_admin",
+        "certainty": "proved" if number % 3 else "unproven", "sentence": "-", "shard": "", "stage": None,
+        "waiting_since": None, "binding": [binding], "slack": [], "nodes": [], "holders": [], "fixes": [],
+        "members": {"needed": 1, "fit": 0, "unfit": 1, "not_evaluated": 0}, "fixes_refused": number % 4,
+        "waiting": {"helps": "unknown", "until": None, "on": []}, "also": [],
+        "scheduler": {"text": None, "at": None, "match": match}, "as_of": "2026-11-23T08:00:00Z", "digest": "sha256:0",
+        "engine": "1.0.0", "not_read": [], "not_modelled": [],
     }  # fmt: skip
     return msgspec.json.encode(content).decode()
