@@ -23,11 +23,14 @@ from gangdash.engine.changes.change import (
 )
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.meta import Meta
+from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Container, Pod
 from gangdash.engine.model.podgroup import PodGroup, TopologyConstraint
 from gangdash.engine.model.queue import PriorityClass
 from gangdash.engine.model.selectors import Affinity, Toleration
 from gangdash.engine.session.requests import GPU_FRACTION, GPU_MEMORY
+
+_REPLICA_RULE = "spec.template.topologyConstraint"
 
 
 def evict_gang(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
@@ -54,7 +57,12 @@ def evict_gang(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
 
 
 def relax_topology(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
-    """Set ``required``, ``preferred`` or ``topology`` (``none`` unsets) of the gang or of ``subgroup``."""
+    """Set ``required``, ``preferred`` or ``topology`` (``none`` unsets) of the gang or of ``subgroup``.
+
+    ``PodCliqueSet/NAMESPACE/NAME`` with ``required=none`` takes the constraint off its whole template.
+    """
+    if change.object.startswith("PodCliqueSet/"):
+        return _without_replica_rule(snapshot, change)
     sub = change.values.get("subgroup", "")
 
     def edited(constraint: TopologyConstraint | None) -> TopologyConstraint:
@@ -75,6 +83,19 @@ def relax_topology(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot
         return replace(group, sub_groups=subs)
 
     return edit_gang(snapshot, change, edit)
+
+
+def _without_replica_rule(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
+    if change.values != {"required": "none"}:
+        raise ChangeError(f"relax_topology {change.object}: only required=none can be shown there")
+    missing = f"relax_topology: no {change.object} in the snapshot"
+
+    def edit(item: ObservedObject) -> ObservedObject:
+        facts = {key: value for key, value in item.facts.items() if not key.startswith(_REPLICA_RULE)}
+        return replace(item, facts=facts)
+
+    sets = replace_one(snapshot.objects.get("PodCliqueSet", ()), lambda item: item.ref == change.object, edit, missing)
+    return replace(snapshot, objects={**snapshot.objects, "PodCliqueSet": sets})
 
 
 def shrink_gang(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:

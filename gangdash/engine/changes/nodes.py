@@ -21,8 +21,9 @@ from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.meta import Condition
 from gangdash.engine.model.node import Node
 from gangdash.engine.model.pod import Pod
-from gangdash.engine.model.resources import GPU_NAMES
+from gangdash.engine.model.resources import GPU_NAMES, MIG_PREFIX
 from gangdash.engine.model.selectors import Taint
+from gangdash.engine.session.nodes import GPU_COUNT_LABEL
 
 
 def uncordon(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
@@ -58,8 +59,14 @@ def _repaired_conditions(node: Node) -> tuple[Condition, ...]:
 
 
 def repaired(node: Node) -> Node:
-    """Return the node as it would be when healthy: ready, no taint by state, all devices of its capacity back."""
+    """Return the node as it would be when healthy: ready, no taint by state, all its devices back.
+
+    It has the devices of its capacity, or as many as discovery counted where the device plugin reports fewer.
+    """
     gpus = {name: amount for name, amount in node.capacity.items() if name in GPU_NAMES}
+    counted = node.meta.labels.get(GPU_COUNT_LABEL, "")
+    if counted.isdecimal() and not any(name.startswith(MIG_PREFIX) for name in node.capacity):
+        gpus[_gpu_name(node)] = max(int(counted), gpus.get(_gpu_name(node), 0))
     allocatable = {**node.allocatable, **{n: max(a, node.allocatable.get(n, 0)) for n, a in gpus.items()}}
     taints = tuple(t for t in node.taints if t.key == CORDON_TAINT or not t.key.startswith(STATE_TAINT_PREFIXES))
     return replace(node, conditions=_repaired_conditions(node), taints=taints, allocatable=allocatable)
@@ -70,13 +77,18 @@ def repair_device(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
         fixed = repaired(node)
         if "gpu" not in change.values:
             return fixed
-        name = next((n for n in GPU_NAMES if n in {**node.capacity, **node.allocatable}), GPU_NAMES[0])
-        return replace(fixed, allocatable={**fixed.allocatable, name: count(change, "gpu")})
+        return replace(fixed, allocatable={**fixed.allocatable, _gpu_name(node): count(change, "gpu")})
 
     return edit_node(snapshot, change, edit)
 
 
+def _gpu_name(node: Node) -> str:
+    """Return the resource under which the node offers GPUs, or would."""
+    return next((name for name in GPU_NAMES if name in {**node.capacity, **node.allocatable}), GPU_NAMES[0])
+
+
 def add_nodes(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
+    """Add ``count`` copies of a node, empty and healthy; ``label.KEY`` sets labels, ``gpu`` the GPUs of each."""
     name = change.object.removeprefix("Node/")
     like = next((n for n in snapshot.nodes if n.name == name), None)
     if like is None:
@@ -85,9 +97,11 @@ def add_nodes(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
     taken = {n.name for n in snapshot.nodes}
     names = (f"{name}-added-{i}" for i in range(1, 100_000))
     added = []
+    amounts = {_gpu_name(like): count(change, "gpu")} if "gpu" in change.values else {}
     for _ in range(count(change, "count", 1)):
         new = next(n for n in names if n not in taken)
-        added.append(_copy_node(like, new, labels))
+        copy = _copy_node(like, new, labels)
+        added.append(replace(copy, allocatable={**copy.allocatable, **amounts}))
     return replace(snapshot, nodes=(*snapshot.nodes, *added))
 
 

@@ -60,8 +60,14 @@ def _new_queue(snapshot: ClusterSnapshot, change: Change, name: str) -> Queue:
 
 
 def fix_reference(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
-    """Point a gang's ``queue``, ``topology``, ``required``, ``preferred`` or ``priority_class`` at what exists."""
+    """Point a gang's ``queue``, ``topology``, ``required``, ``preferred`` or ``priority_class`` at what exists.
+
+    ``Queue/NAME`` has one reference, its ``parent``.
+    """
     values = change.values
+    if change.object.startswith("Queue/"):
+        parent = required(change, "parent")
+        return edit_queue(snapshot, change, lambda queue: replace(queue, parent=parent))
     if {"topology", "required", "preferred"} & set(values):
         snapshot = relax_topology(snapshot, change)
     fields = {"queue": "queue", "priority_class": "priority_class_name"}

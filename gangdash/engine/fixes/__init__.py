@@ -1,7 +1,7 @@
 """What would start each waiting gang, proved: candidates from facts, kept where the re-run cycle starts the gang.
 
 ``with_fixes`` is the entry; it adds fixes to explanations and decides nothing else. Each fix is one whole cycle with
-the change beside the whole cycle without it. The work is bounded by numbers of cycles, so the answer never depends
+the change beside the whole cycle without it. The work is bounded by counts of operations, so the answer never depends
 on a clock; what was not run is not claimed.
 """
 
@@ -19,6 +19,7 @@ from gangdash.engine.fixes import told
 from gangdash.engine.fixes.boundary import safely
 from gangdash.engine.fixes.candidate import Candidate, Case
 from gangdash.engine.fixes.choose import MOST_FIXES, Found, Steps, each, search, search_large
+from gangdash.engine.fixes.outcome import check_of
 from gangdash.engine.fixes.reruns import Reruns
 from gangdash.engine.fixes.rounds import Plan, Watch, search_all
 from gangdash.engine.fixes.spare import SpareRoom
@@ -48,7 +49,8 @@ class _Sought:
 
     def plan(self, *, is_large: bool) -> Plan:
         found = Found(self.gang.podgroup.key)
-        return Plan(found, partial(self.steps, found, is_large=is_large))
+        check = check_of(self.gang, self.item.finding)
+        return Plan(found, partial(self.steps, found, is_large=is_large), check, is_waiting=self.gang.waits)
 
 
 def with_fixes(
@@ -77,9 +79,10 @@ def _opened(context: Context, item: Explanation) -> Explanation | _Sought:
     if podgroup is None or item.gang.kind != "PodGroup" or item.finding.verdict in _SETTLED:
         return item
     gang = Gang(context, podgroup)
-    if placed_by_replay(gang):
+    is_checked = check_of(gang, item.finding) is not None
+    if placed_by_replay(gang) and not is_checked:
         return replace(item, fixes=tuple(_waited(gang, fix) for fix in item.fixes))
-    if not gang.waits:
+    if not gang.waits and not is_checked:
         return item
     made = _Sought(item, gang)
     for fix in item.fixes:

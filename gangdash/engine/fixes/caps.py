@@ -12,7 +12,7 @@ from gangdash.engine.explain.queues import RESOURCES, Resource, used_by
 from gangdash.engine.fixes.candidate import Candidate, Case
 from gangdash.engine.identifiers import Unit
 from gangdash.engine.rules.steps import step_amounts
-from gangdash.engine.session import QueueState
+from gangdash.engine.session import Amounts, QueueState
 from gangdash.engine.verdict import Amount, FixKind, Who
 
 _MOST_QUEUES = 3
@@ -27,9 +27,9 @@ def raised(case: Case) -> Iterator[Candidate]:
         limits = [item for item in broken if item.is_limit]
         quotas = [item for item in broken if not item.is_limit]
         if limits and quotas:
-            yield replace(_raise(limits), beside=(_raise(quotas),))
+            yield replace(raise_all(limits), beside=(raise_all(quotas),))
         elif broken:
-            yield _raise(broken)
+            yield raise_all(broken)
 
 
 def _with_others(case: Case, item: Violation) -> Violation:
@@ -44,8 +44,8 @@ def _with_others(case: Case, item: Violation) -> Violation:
     return item._replace(used=item.used + sum(step_amounts(session, job, real=True)[slot] for job in others))
 
 
-def _raise(broken: Sequence[Violation]) -> Candidate:
-    """Return the change of every queue concerned, the one with most missing first."""
+def raise_all(broken: Sequence[Violation]) -> Candidate:
+    """Return the change of every queue concerned to hold what is used and asked, the one with most missing first."""
     worst = max(broken, key=lambda item: (item.resource.unit is Unit.GPU, item.used + item.need - item.cap))
     queues = list(dict.fromkeys([worst.queue.name, *(item.queue.name for item in broken)]))
     kind = FixKind.RAISE_LIMIT if worst.is_limit else FixKind.RAISE_QUOTA
@@ -99,26 +99,31 @@ def claimed(case: Case) -> Iterator[Candidate]:
         and 0 <= queue.deserved[resource.index] < used_by(queue, resource) + need
     ]
     if short:
-        yield _raise(short)
+        yield raise_all(short)
 
 
 def moved(case: Case) -> Iterator[Candidate]:
-    """Yield other leaf queues in which the step breaks no cap, those with most of their quota unused first."""
+    """Yield other leaf queues in which the step breaks no cap."""
+    yield from moved_with(case, case.asked)
+
+
+def moved_with(case: Case, amounts: Amounts) -> Iterator[Candidate]:
+    """Yield other leaf queues that have room for the amounts, those with most of their quota unused first."""
     session = case.session
     open_ = [
         queue
         for queue in session.queues.values()
         if queue.is_leaf and queue.parent in {"", *session.queues} and queue.name != case.job.queue
-        if _takes(case, queue)
+        if _takes(case, queue, amounts)
     ]
     for queue in sorted(open_, key=lambda queue: (-_unused(queue), queue.name))[:_MOST_QUEUES]:
         change = Change(FixKind.MOVE_QUEUE, case.key, {"queue": queue.name})
         yield Candidate(FixKind.MOVE_QUEUE, (change,), {"queue": queue.name})
 
 
-def _takes(case: Case, queue: QueueState) -> bool:
+def _takes(case: Case, queue: QueueState, amounts: Amounts) -> bool:
     for member in queue.ancestors:
-        for slot, need in enumerate(case.asked):
+        for slot, need in enumerate(amounts):
             if need and 0 <= member.limit[slot] < member.allocated[slot] + need:
                 return False
             if need and not case.job.is_preemptible:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gangdash.engine.changes import change_text
-from gangdash.engine.fixes import caps, demands, holders, nodes, waits
+from gangdash.engine.fixes import caps, demands, holders, nodes, placed, queues, waits
 from gangdash.engine.fixes.candidate import Candidate, Case
 from gangdash.engine.fixes.spare import SpareRoom
 from gangdash.engine.verdict import FactValue, Fix, FixKind, ReasonCode
@@ -89,15 +89,19 @@ _SOURCES: Mapping[ReasonCode, tuple[Source, ...]] = {
     ReasonCode.DEVICES_UNHEALTHY: _STATE,
     ReasonCode.DEVICE_PLUGIN_MISSING: _STATE,
     ReasonCode.TERMINATING_PODS_HOLD: _STATE,
+    ReasonCode.QUEUE_ORPHANED: (queues.adopted, caps.moved),
+    ReasonCode.TOPOLOGY_NOT_KEPT: (placed.lawful,),
+    ReasonCode.LIMIT_EXCEEDED: (placed.lawful,),
     ReasonCode.GREEDY_MISS: (demands.preferred, _STOPPED, *_LESS),
 }
 
 
 class Tried(NamedTuple):
-    """What came of one change; ``effect`` is None where it cannot be made."""
+    """What came of one change; ``effect`` is None where it cannot be made, ``helps`` whether the trouble is over."""
 
     candidate: Candidate
     effect: Effect | None
+    helps: bool
 
 
 Steps = Generator[Sequence[Candidate], Tried, None]
@@ -120,13 +124,10 @@ class Found:
         """Whether the candidate could still become a fix; one of a kind is enough."""
         return not self.is_over and all(fix.kind is not candidate.kind for fix in self.fixes)
 
-    def has_started(self, tried: Tried) -> bool:
-        """Whether the gang starts with the change; a change that cannot be made does not count."""
-        if tried.effect is None:
-            return False
-        starts = self.key in tried.effect.starts
-        self.refused += not starts
-        return starts
+    def is_helped(self, tried: Tried) -> bool:
+        """Whether the change does it; one that cannot be made does not count as refused."""
+        self.refused += tried.effect is not None and not tried.helps
+        return tried.helps
 
     def keep(self, tried: Tried) -> None:
         if tried.effect is not None:
@@ -163,6 +164,8 @@ def search(found: Found, case: Case, told: Sequence[Candidate]) -> Steps:
         return
     singles = guessed(case)
     yield from each(found, singles)
+    if not case.gang.waits:
+        return
     if not case.broken and _lacks_room(case):
         yield from _add_nodes(found, case, ())
     if not found.fixes:
@@ -199,7 +202,7 @@ def each(found: Found, candidates: Iterable[Candidate]) -> Steps:
     while left := [candidate for candidate in left if found.wants(candidate)]:
         tried = yield tuple(left)
         left.remove(tried.candidate)
-        if found.has_started(tried):
+        if found.is_helped(tried):
             found.keep(tried)
 
 
@@ -245,7 +248,7 @@ def _nodes_on_scale(found: Found, case: Case, needed: tuple[Candidate, ...]) -> 
         if not kept and not found.wants(candidate):
             return
         tried = yield (candidate,)
-        if not found.has_started(tried):
+        if not found.is_helped(tried):
             return
         if kept:
             found.fixes.pop()
@@ -262,7 +265,7 @@ def _add_nodes(found: Found, case: Case, needed: tuple[Candidate, ...]) -> Steps
             if not found.wants(candidate):
                 return
             tried = yield (candidate,)
-            if found.has_started(tried):
+            if found.is_helped(tried):
                 found.keep(tried)
                 yield from _fewest(found, shape, (low, count), needed)
                 return
@@ -275,7 +278,7 @@ def _fewest(found: Found, shape: nodes.Shape, between: tuple[int, int], needed: 
     while high - low > 1:
         middle = (low + high) // 2
         tried = yield (_with_nodes(shape, middle, needed),)
-        if found.has_started(tried):
+        if found.is_helped(tried):
             high = middle
             found.fixes.pop()
             found.keep(tried)

@@ -16,14 +16,19 @@ from gangdash.engine.fixes.candidate import Candidate, Case
 from gangdash.engine.fixes.spare import SpareRoom, emptied, mended
 from gangdash.engine.identifiers import NodeReason
 from gangdash.engine.model.selectors import Taint
-from gangdash.engine.session import NodeState
+from gangdash.engine.session import GPU, NodeState
 from gangdash.engine.verdict import FactValue, FixKind, Who
 
 _STATES = frozenset(STATE_REASONS)
+_ANY_STATE: Lifts = frozenset(reason_lift(reason) for reason in STATE_REASONS)
+_FOR_COPY: Lifts = _ANY_STATE | {reason_lift(NodeReason.NUMA)}
+"""What keeps pods from a node and would not keep them from an empty copy of it."""
 _TAINTED = (NodeReason.TAINT, NodeReason.STATE_TAINT)
 _EMPTIED = 12
 """Nodes of which emptying one is tried, those with most to give first."""
 _LABELLED = 4
+_USUAL_GPUS = 8
+"""What a node with GPUs has where nothing says how many."""
 SHAPES = 2
 """Shapes of nodes of which adding some is tried, the one of which fewest are needed first."""
 
@@ -33,8 +38,7 @@ SHAPES = 2
 
 def mended_nodes(room: SpareRoom) -> Iterator[Candidate]:
     """Yield smallest sets of nodes that would make room if they were as they should be."""
-    states = frozenset(reason_lift(reason) for reason in STATE_REASONS)
-    if room.fits(states) is False:
+    if room.fits(_ANY_STATE) is False:
         return
     lost = [node for node in room.nodes if _state_of(room, node) is not None]
     ranked = sorted(lost, key=lambda node: (_rank(room, node), node.name))
@@ -166,20 +170,45 @@ class Shape:
     fewest: int
     most: int
     domain: Domain | None = None
+    gpus: int = 0
+    """What each copy has, where it is more than the node itself."""
 
 
 def shapes(room: SpareRoom) -> list[Shape]:
     """Return nodes of which copies would make room, by how few would do; one of each shape and domain."""
-    lifts = frozenset(reason_lift(reason) for reason in STATE_REASONS)
-    found = [shape for node, domain in _models(room) if (shape := _shape(room, node, domain, lifts)) is not None]
+    found = [shape for node, domain in _models(room) if (shape := _shape(room, node, domain)) is not None]
+    if not found and not any(_whole(room, node)[GPU] for node in room.nodes):
+        found = [shape for node, domain in _models(room) if (shape := _with_gpus(room, node, domain)) is not None]
     return sorted(found, key=lambda s: (s.fewest, s.most, s.like.allocatable[2], s.like.name))[:SHAPES]
+
+
+def _whole(room: SpareRoom, node: NodeState) -> tuple[float, ...]:
+    """Return what the node would offer with all its devices."""
+    missing = room.stock.missing[node.index]
+    whole = list(node.allocatable)
+    whole[GPU] += missing[1] if missing is not None else 0.0
+    return tuple(whole)
+
+
+def _with_gpus(room: SpareRoom, node: NodeState, domain: Domain | None) -> Shape | None:
+    """Return the node with GPUs, for a cluster in which no node is known to have any."""
+    asked = max(math.ceil(task.request[GPU]) for task in room.tasks)
+    each = max(_USUAL_GPUS, asked)
+    offered = list(node.allocatable)
+    offered[GPU] = each
+    most = 0
+    for index, item in enumerate(room.classes):
+        per_node = room.capacity(index, node.index, tuple(offered), NOTHING)
+        if not asked or not per_node or not room.allows(index, node, _ANY_STATE):
+            return None
+        most += math.ceil(len(item.tasks) / per_node)
+    return Shape(node, most, most, domain, each)
 
 
 def common_shape(room: SpareRoom) -> Shape | None:
     """Return the first shape, by the name of its node, of which copies make room: many gangs have it in common."""
-    lifts = frozenset(reason_lift(reason) for reason in STATE_REASONS)
     models = sorted(_models(room), key=lambda model: model[0].name)
-    return next((shape for node, domain in models if (shape := _shape(room, node, domain, lifts)) is not None), None)
+    return next((shape for node, domain in models if (shape := _shape(room, node, domain)) is not None), None)
 
 
 def _models(room: SpareRoom) -> Iterator[tuple[NodeState, Domain | None]]:
@@ -198,13 +227,14 @@ def _models(room: SpareRoom) -> Iterator[tuple[NodeState, Domain | None]]:
                 yield node, domain
 
 
-def _shape(room: SpareRoom, node: NodeState, domain: Domain | None, lifts: Lifts) -> Shape | None:
+def _shape(room: SpareRoom, node: NodeState, domain: Domain | None) -> Shape | None:
     inside = range(len(room.nodes)) if domain is None else domain.nodes
     most = fewest = 0
     fit = room.fit_count(inside)
+    whole = _whole(room, node)
     for index, item in enumerate(room.classes):
-        per_node = room.capacity(index, node.index, tuple(node.allocatable), NOTHING)
-        if not per_node or not room.allows(index, node, lifts):
+        per_node = room.capacity(index, node.index, whole, NOTHING)
+        if not per_node or not room.allows(index, node, _FOR_COPY):
             return None
         most += math.ceil(len(item.tasks) / per_node)
         fewest = max(fewest, math.ceil((len(room.tasks) - fit) / per_node))
@@ -216,7 +246,12 @@ def added(shape: Shape, count: int) -> Candidate:
     facts: dict[str, FactValue] = {"nodes": count, "like": name}
     if shape.domain is not None:
         facts["domain"] = shape.domain.name
-    change = Change(FixKind.ADD_NODES, name, {"count": str(count)})
+    values = {"count": str(count)}
     form = "domain" if shape.domain is not None else ""
+    if shape.gpus:
+        facts["gpus"] = shape.gpus
+        values["gpu"] = str(shape.gpus)
+        form = "gpus"
+    change = Change(FixKind.ADD_NODES, name, values)
     weight = count.bit_length() - 1
     return Candidate(FixKind.ADD_NODES, (change,), facts, form=form, who=Who.CLUSTER_ADMIN, weight=weight)

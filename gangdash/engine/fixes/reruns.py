@@ -7,11 +7,14 @@ its part of the budget is broken off: what it would have shown is not known and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from gangdash.engine.changes import Change, ChangeError, apply
 from gangdash.engine.changes.change import gang_key
+from gangdash.engine.fixes.boundary import safely
+from gangdash.engine.fixes.outcome import Check, Outcome
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.session import NodeState, TaskState
 from gangdash.engine.verdict import FixKind
@@ -43,10 +46,14 @@ def _plain(change: Change) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What changes do to every gang; ``effect`` is None where they cannot be made, or where the run was broken off."""
+    """What changes do to every gang; ``effect`` is None where they cannot be made, or where the run was broken off.
+
+    ``checks`` says of gangs with a check of their own whether their trouble is over, of those that asked.
+    """
 
     effect: Effect | None = None
     is_cut: bool = False
+    checks: Mapping[str, bool] = field(default_factory=dict)
 
 
 class Reruns:
@@ -64,14 +71,15 @@ class Reruns:
         """Return what is known already."""
         return self._known.get(key)
 
-    def run(self, changes: Sequence[Change]) -> Rerun:
-        """Return what the changes do, from a new run if need be."""
+    def run(self, changes: Sequence[Change], checks: Mapping[str, Check]) -> Rerun:
+        """Run the cycle with the changes and keep what they do; ``checks`` are by key of the gang."""
         key = key_of(changes)
-        if key not in self._known:
-            self._known[key] = self._run(changes)
+        # What fails is not tried again.
+        self._known[key] = Rerun()
+        self._known[key] = self._run(changes, checks)
         return self._known[key]
 
-    def _run(self, changes: Sequence[Change]) -> Rerun:
+    def _run(self, changes: Sequence[Change], checks: Mapping[str, Check]) -> Rerun:
         try:
             changed = apply(self.snapshot, changes)
         except ChangeError:
@@ -84,7 +92,9 @@ class Reruns:
             return Rerun(is_cut=True)
         finally:
             self.left -= meter.work + _PER_OBJECT * (len(changed.pods) + len(changed.nodes))
-        return Rerun(difference(self.before, after))
+        outcome = Outcome(changed, after)
+        told = {key: safely(key, partial(check, outcome), False) for key, check in checks.items()}
+        return Rerun(difference(self.before, after), checks=told)
 
 
 class _TooDearError(Exception):

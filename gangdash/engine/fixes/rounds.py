@@ -1,9 +1,9 @@
 """Whose change is re-run next: the searches of all gangs take turns at one budget of re-runs.
 
-Every gang gets its first before one gets its second; then a gang without a fix comes before one that has one. A re-run
-tells of every gang what it does to it, so each search that asks for the same change hears of it at no cost. On a large
-cluster what most of them ask for comes first. What the budget left out is counted, so that no gang seems to have been
-searched to the end that was not.
+Waiting gangs come before placed ones. Every gang gets its first before one gets its second; then a gang without a fix
+comes before one that has one. A re-run tells of every gang what it does to it, so each search that asks for the same
+change hears of it at no cost. On a large cluster what most of them ask for comes first. What the budget left out is
+counted, so that no gang seems to have been searched to the end that was not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 from gangdash.engine.fixes.boundary import safely
 from gangdash.engine.fixes.candidate import Candidate
 from gangdash.engine.fixes.choose import Found, Steps, Tried
+from gangdash.engine.fixes.outcome import Check
 from gangdash.engine.fixes.reruns import Key, Rerun, Reruns, key_of
 
 MOST_RUNS = 14
@@ -27,8 +28,10 @@ Watch = Callable[[str], None]
 class Plan:
     """One gang's search under way; ``ask`` holds what it would like re-run next, in its order."""
 
-    def __init__(self, found: Found, steps: Callable[[], Steps]) -> None:
+    def __init__(self, found: Found, steps: Callable[[], Steps], check: Check | None, *, is_waiting: bool) -> None:
         self.found = found
+        self.check = check
+        self.is_waiting = is_waiting
         self.ask: dict[Key, Candidate] = {}
         self.heard = 0
         self.runs = 0
@@ -57,7 +60,17 @@ class Plan:
         """Go on with what came of a change that it asked for."""
         self.heard += 1
         self._cut += rerun.is_cut
-        self._offer(safely(self.found.key, partial(self._next, Tried(self.ask[key], rerun.effect)), ()))
+        tried = Tried(self.ask[key], rerun.effect, self._is_helped(rerun))
+        self._offer(safely(self.found.key, partial(self._next, tried), ()))
+
+    def _is_helped(self, rerun: Rerun) -> bool:
+        if self.check is not None:
+            return rerun.checks.get(self.found.key, False)
+        return rerun.effect is not None and self.found.key in rerun.effect.starts
+
+    def is_answered(self, rerun: Rerun) -> bool:
+        """Whether the re-run says what this gang asks: its own check is made only where it asked for it."""
+        return self.check is None or rerun.effect is None or self.found.key in rerun.checks
 
     def _first(self) -> Sequence[Candidate]:
         self._steps = self._begin()
@@ -85,13 +98,14 @@ def search_all(plans: Sequence[Plan], reruns: Reruns, *, is_large: bool, watch: 
         plan, key = _most_wanted(open_) if is_large else _next_in_turn(open_)
         watch(plan.found.key)
         plan.runs += 1
-        reruns.run(plan.ask[key].all_changes)
+        checks = {other.found.key: other.check for other in open_ if other.check is not None and key in other.ask}
+        safely(plan.found.key, partial(reruns.run, plan.ask[key].all_changes, checks), None)
         for other in open_:
             _tell_known(other, reruns)
 
 
 def _next_in_turn(open_: Sequence[Plan]) -> tuple[Plan, Key]:
-    plan = min(open_, key=lambda plan: (plan.heard > 0, not plan.is_without, plan.heard))
+    plan = min(open_, key=lambda plan: (not plan.is_waiting, plan.heard > 0, not plan.is_without, plan.heard))
     return plan, next(iter(plan.ask))
 
 
@@ -99,7 +113,11 @@ def _most_wanted(open_: Sequence[Plan]) -> tuple[Plan, Key]:
     """Return what most gangs ask for; of several such changes the one whose gang comes first in turn."""
     wanted = Counter(key for plan in open_ for key in plan.ask)
     keys = {plan: max(plan.ask, key=lambda key: wanted[key]) for plan in open_}
-    plan = min(open_, key=lambda plan: (plan.heard > 0, -wanted[keys[plan]], not plan.is_without, plan.heard))
+
+    def turn(plan: Plan) -> tuple[bool | int, ...]:
+        return (not plan.is_waiting, plan.heard > 0, -wanted[keys[plan]], not plan.is_without, plan.heard)
+
+    plan = min(open_, key=turn)
     return plan, keys[plan]
 
 
@@ -113,7 +131,7 @@ def _known(plan: Plan, reruns: Reruns) -> tuple[Key, Rerun] | None:
     better = set()
     for key, candidate in plan.ask.items():
         rerun = reruns.get(key)
-        if rerun is not None and candidate.kind not in better:
+        if rerun is not None and plan.is_answered(rerun) and candidate.kind not in better:
             return key, rerun
         better.add(candidate.kind)
     return None

@@ -147,9 +147,12 @@ class SpareRoom(Room):
         reasons = self.reasons[index][node.index]
         if not reasons:
             return True
-        if not reasons <= _STATES or Lift("mended", node.name) not in lifts:
-            return super().allows(index, node, lifts)
-        return True
+        if NodeReason.NUMA in reasons and node.index in self._parts(lifts)[1]:
+            # Which zone gets room is not known here; the re-run will tell.
+            reasons = reasons - {NodeReason.NUMA}
+        if reasons <= _STATES and (not reasons or Lift("mended", node.name) in lifts):
+            return True
+        return super().allows(index, node, lifts)
 
     @property
     def _most_asked(self) -> int:
