@@ -76,7 +76,8 @@ def test_a_one_time_password_opens_nothing_but_its_own_change(db: None, name: st
 @pytest.mark.parametrize(
     "name",
     [
-        "triage", "gangs", "deployments", "queues", "topology", "nodes", "clusters", "checks", "reports", "export",
+        "triage", "gangs", "deployments", "queues", "topology", "nodes", "clusters", "checks", "alerts", "reports",
+        "export",
         "gangs-export",
     ],
 )  # fmt: skip

@@ -20,6 +20,7 @@ BASELINE = {
     "/fragments/changes": 6,
     "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/": 11,
     "/gangs/": 8,
+    "/alerts/": 10,
     "/queues/": 10,
     "/nodes/": 10,
     "/topology/": 12,
