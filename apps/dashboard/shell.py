@@ -72,13 +72,18 @@ class Shell:
     etag: str
 
 
-def sections(cluster: str = "", *, is_admin: bool = False) -> tuple[Section, ...]:
-    """Return the places; those that show one cluster keep the picked one."""
+def sections(cluster: str = "", *, is_admin: bool = False, first: str = "") -> tuple[Section, ...]:
+    """Return the places; those that show one cluster keep the picked one.
+
+    What-if asks about one cluster always: the picked one, else the ``first`` that there is.
+    """
     query = f"?{urlencode({'cluster': cluster})}" if cluster else ""
 
     def place(key: str, title: str, icon: str, keys: str = "", *, keep: bool = True) -> Place:
         return Place(key, title, icon, reverse(f"dashboard:{key}") + (query if keep else ""), keys)
 
+    asked = cluster or first
+    questions = (Place("whatif", "What if", "right", reverse("dashboard:whatif", args=[asked]), "w"),) if asked else ()
     channels = (place("channels", "Channels", "plug", "m", keep=False),) if is_admin else ()
     return (
         Section(
@@ -105,6 +110,7 @@ def sections(cluster: str = "", *, is_admin: bool = False) -> tuple[Section, ...
             (
                 place("clusters", "Clusters", "health", "c", keep=False),
                 place("checks", "Checks", "check", "k"),
+                *questions,
                 place("upload", "Diagnose a file", "upload", "u", keep=False),
                 place("reasons", "Reasons", "book", "r", keep=False),
             ),
@@ -121,7 +127,7 @@ def shell_of(request: HttpRequest, *, scope: Scope, page: str, cluster: str = ""
         page=page,
         cluster=cluster,
         theme=theme if theme in THEMES else "",
-        nav=sections(cluster, is_admin=person(request).is_admin),
+        nav=sections(cluster, is_admin=person(request).is_admin, first=rows[0].cluster.name if rows else ""),
         clusters=tuple(rows),
         links=tuple(_cluster_link(request, page, row.cluster.name, WORDS[row.state]) for row in rows),
         all_url=_cluster_link(request, page, "", "").url,
@@ -211,6 +217,8 @@ def scope_for(request: HttpRequest) -> Scope:
 
 def _cluster_link(request: HttpRequest, page: str, cluster: str, state: str) -> ClusterLink:
     """Keep the page and its filters where it can show another cluster, else go to what waits there."""
+    if page == "whatif" and cluster:
+        return ClusterLink(cluster, reverse("dashboard:whatif", args=[cluster]), state)
     keeps = page in CLUSTER_PAGES
     query = request.GET.copy() if keeps else QueryDict(mutable=True)
     for name in ("cluster", "queue", "namespace"):

@@ -39,11 +39,12 @@ def test_the_form_offers_every_change_that_a_replay_can_show() -> None:
     assert {item.kind for item in KINDS} == {kind for kind in FixKind if is_modelled(kind)}
 
 
-def test_the_form_offers_queues_and_waiting_gangs(moment: Snapshot, as_alice: Client) -> None:
+def test_the_form_offers_queues_nodes_and_waiting_gangs(moment: Snapshot, as_alice: Client) -> None:
     answer = as_alice.get(PAGE)
     assert not Page(answer.content).faults
     text = answer.content.decode()
     assert '<option value="leaf">' in text
+    assert '<option value="n2">' in text
     assert '<option value="team-a/mine">' in text
 
 
@@ -118,6 +119,17 @@ def test_queries_do_not_grow_with_rows(moment: Snapshot, as_alice: Client, query
 
 def test_the_page_of_a_cluster_leads_here(moment: Snapshot, as_alice: Client) -> None:
     assert f'href="{PAGE}"' in as_alice.get("/clusters/east/").content.decode()
+
+
+def test_every_page_leads_here_for_the_picked_cluster_or_the_first(moment: Snapshot, as_alice: Client) -> None:
+    Cluster.objects.create(name="west", source="folder")
+    assert f'href="{PAGE}"' in as_alice.get("/").content.decode()
+    assert 'href="/clusters/west/whatif/"' in as_alice.get("/?cluster=west").content.decode()
+    assert 'href="/clusters/west/whatif/"' in as_alice.get(PAGE).content.decode()
+
+
+def test_without_a_cluster_nothing_leads_here(as_alice: Client) -> None:
+    assert "What if" not in visible_text(as_alice.get("/").content)
 
 
 def test_the_short_address_leads_to_the_page(moment: Snapshot, as_alice: Client) -> None:

@@ -19,12 +19,12 @@ from apps.dashboard.whatif_links import whatif_url
 from apps.diagnosis.services.downloads import dump_name
 from apps.diagnosis.services.whatif import CHANGES_MAX, Told, whatif_run
 from apps.errors import ApplicationError
-from apps.inventory.selectors import queue_list
+from apps.inventory.selectors import node_list, queue_list
 from apps.workloads.selectors import GangFilter, gang_waiting_list
 from gangdash.engine.changes import ChangeError
 
-SUGGESTED = 200
-"""Names of queues and of waiting gangs that the form offers."""
+SUGGESTED = 300
+"""Names of queues, of nodes and of waiting gangs, each, that the form offers."""
 
 
 class PageThrottle(UserRateThrottle):
@@ -53,6 +53,7 @@ def whatif_page(request: HttpRequest, cluster: str) -> HttpResponse:
         "link": absolute(request, whatif_url(cluster, texts, base=told.document["digest"])) if told else "",
         "command": whatif.command(dump_name(snapshot=told.snapshot), texts) if told and scope.sees_all else "",
         "queues": queue_list(scope=scope, cluster=cluster).values_list("name", flat=True)[:SUGGESTED],
+        "nodes": node_list(scope=scope, cluster=cluster).values_list("name", flat=True)[:SUGGESTED],
         "gangs": gang_waiting_list(scope=scope, view=GangFilter(cluster=(cluster,)))[:SUGGESTED],
     }
     return page(request, "dashboard/whatif.html", context, scope=scope, name="whatif", cluster=cluster, status=status)
