@@ -184,7 +184,9 @@ def top_owner(gang: Gang) -> str:
 
 
 def _is_extra(gang: Gang) -> bool:
-    """Whether the gang is a scaled one and all that it builds on is placed."""
+    """Whether what runs does not need these pods: the gang's minimum is placed, or it is a scaled one and its base is."""
+    if gang.bound and all(part.placed >= part.minimum for part in gang.parts.values()):
+        return True
     chain = gang.context.chain
     podgang = chain.podgang_of(gang.podgroup)
     if podgang is None:
