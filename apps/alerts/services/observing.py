@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 from django.db import transaction
+from django.db.models import Q
 
 from apps.alerts.models import AlertClock, Observation
 from apps.alerts.rules.blindness import ANALYSIS, KIND, OPTIONAL, POLL, SKEW
@@ -109,7 +110,11 @@ def _because(fault: str) -> str:
 
 
 def _kinds(cluster: Cluster) -> Iterator[tuple[str, str]]:
-    """Yield kinds that are refused; one that the cluster does not serve is simply not there."""
-    rows = KindFreshness.objects.filter(cluster=cluster, is_read=False).exclude(reason__in=["", NOT_SERVED])
-    for kind, is_required, reason in rows.values_list("kind", "is_required", "reason"):
+    """Yield kinds that are refused or fail.
+
+    One that a cluster does not serve is a fact about it, unless verdicts rest on it or it was read before.
+    """
+    rows = KindFreshness.objects.filter(cluster=cluster, is_read=False).exclude(reason="")
+    never_there = Q(reason__startswith=NOT_SERVED, is_required=False, read_at=None)
+    for kind, is_required, reason in rows.exclude(never_there).values_list("kind", "is_required", "reason"):
         yield f"{KIND if is_required else OPTIONAL}{kind}", f"{kind} is not read: {reason}"[:300]

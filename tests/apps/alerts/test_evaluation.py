@@ -199,9 +199,29 @@ def test_a_blind_cluster_pages_and_everything_else_keeps_still(store: Store, cha
     assert Alert.objects.get(rule__key="blind").resolution == "It is read and analysed again."
 
 
+@pytest.mark.parametrize(
+    "reason, required, was_read, subject",
+    [
+        ("403", False, False, "optional:X"),
+        ("timed out", False, True, "optional:X"),
+        ("not served: 404", False, False, ""),
+        ("not served: 404", False, True, "optional:X"),
+        ("not served: 404", True, False, "kind:X"),
+    ],
+)
+def test_a_kind_that_is_not_served_is_a_fact_unless_it_is_needed_or_was_there(
+    store: Store, reason: str, required: bool, was_read: bool, subject: str
+) -> None:
+    KindFreshness.objects.create(
+        cluster=store.cluster, kind="X", reason=reason, is_required=required, checked_at=store.now,
+        read_at=store.now if was_read else None,
+    )  # fmt: skip
+    store.look(1)
+    assert [alert.subject for alert in store.alerts("blind")] == ([subject] if subject else [])
+
+
 def test_a_kind_that_no_verdict_needs_silences_nothing(store: Store) -> None:
     KindFreshness.objects.create(cluster=store.cluster, kind="Event", reason="403", checked_at=store.now)
-    KindFreshness.objects.create(cluster=store.cluster, kind="Gone", reason="not served", checked_at=store.now)
     store.says(store.gang("a"), "NODE_TOO_SMALL")
     store.look(1)
     assert states(store) == [("never_fits", "firing"), ("blind", "firing")]
