@@ -73,7 +73,12 @@ class ScheduleForm(forms.Form):
     frequency = forms.ChoiceField(label="How often", choices=Frequency.choices)
     weekday = forms.TypedChoiceField(label="Day, for a weekly one", choices=Weekday.choices, coerce=int)
     at = forms.TimeField(label="At", widget=forms.TimeInput(format="%H:%M", attrs={"type": "time"}))
-    zone = ZoneField(label="Time zone", max_length=64, help_text="By its name, like Europe/Berlin.")
+    zone = ZoneField(
+        label="Time zone",
+        max_length=64,
+        help_text="By its name, like Europe/Berlin.",
+        widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off"}),
+    )
     coverage_hours = forms.TypedChoiceField(label="Covers", choices=Coverage.choices, coerce=int)
     channels = forms.ModelMultipleChoiceField(
         label="Send to", queryset=Channel.objects.none(), required=False, widget=forms.CheckboxSelectMultiple

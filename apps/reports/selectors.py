@@ -29,7 +29,7 @@ def report_list(*, scope: Scope, cluster: str = "", schedule: str = "", state: s
 
 def report_get(*, scope: Scope, report_id: int) -> Report:
     """Return one report with its content; ``Report.DoesNotExist`` where it is not there or not visible."""
-    rows = Report.objects.select_related("cluster", "schedule", "requested_by", "previous")
+    rows = Report.objects.select_related("cluster", "schedule", "requested_by", "previous").defer("previous__content")
     return (rows if scope.sees_all else rows.none()).get(pk=report_id)
 
 

@@ -27,6 +27,7 @@ from apps.reports.choices import ReportState
 from apps.reports.content import Content, content_encode
 from apps.reports.models import Report, ReportSchedule
 from apps.reports.ranges import Range
+from apps.reports.renderers.prepare import tidy
 from apps.reports.schedule import due_moments
 from apps.reports.selectors import report_before, report_content
 from apps.reports.telling import channel_may_have, report_message
@@ -141,7 +142,7 @@ def report_run(*, report: Report, now: datetime) -> None:
         if claimed.update(
             state=ReportState.DONE,
             content=content_encode(content).decode(),
-            headline=" ".join(content.headline[:1])[:512],
+            headline=tidy(" ".join(content.headline[:1]))[:512],
             previous=previous,
             ended_at=now,
             detail="",

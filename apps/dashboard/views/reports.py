@@ -20,6 +20,7 @@ from apps.accounts.logins import client_address
 from apps.accounts.models import User
 from apps.accounts.scope import Scope
 from apps.clusters.selectors import cluster_get, cluster_list
+from apps.dashboard import report_list as report_list_view
 from apps.dashboard.links import absolute
 from apps.dashboard.report_forms import MakeForm, ScheduleForm
 from apps.dashboard.shell import etag_of, fragment, page, person, scope_for
@@ -32,7 +33,7 @@ from apps.reports.renderers import CONTENT_TYPES, file_name, render
 from apps.reports.renderers.page import view_of
 from apps.reports.renderers.prepare import IN_SITE, prepared
 from apps.reports.schedule import next_due
-from apps.reports.scheduling import schedule_delete, schedule_save
+from apps.reports.scheduling import schedule_delete, schedule_save, zone_names
 from apps.reports.selectors import (
     report_choices,
     report_content,
@@ -61,10 +62,10 @@ def reports(request: HttpRequest) -> HttpResponse:
         made = _request(request, form, scope)
         if made is not None:
             return redirect("dashboard:report", report_id=made.pk)
-    wanted = {name: request.GET.get(name, "") for name in ("cluster", "schedule", "state")}
-    wanted = {name: text.replace("\x00", "") for name, text in wanted.items()}
-    shown = Paginator(report_list(scope=scope, **wanted), REPORTS_PER_PAGE).get_page(request.GET.get("page"))
-    schedules = list(schedule_list(scope=scope))
+    view = report_list_view.parse(request.GET.dict())
+    found = report_list(scope=scope, cluster=view.cluster, schedule=view.schedule, state=view.state)
+    shown = Paginator(found, REPORTS_PER_PAGE).get_page(request.GET.get("page"))
+    schedules, names = list(schedule_list(scope=scope)), [cluster.name for cluster in clusters]
     rows = list(shown.object_list)
     context = {
         "sees_all": scope.sees_all,
@@ -72,9 +73,10 @@ def reports(request: HttpRequest) -> HttpResponse:
         "pages": shown,
         "rows": rows,
         "newest": next((row for row in rows if row.headline), None),
-        "wanted": wanted,
-        "clusters": [cluster.name for cluster in clusters],
-        "states": ReportState.choices,
+        "view": view,
+        "chips": report_list_view.chips(view),
+        "menus": report_list_view.menus(view, clusters=names, schedules=[row.name for row in schedules]),
+        "clusters": names,
         "schedules": [(row, next_due(row.plan, after=now) if row.is_enabled else None) for row in schedules],
         "form": form,
         "forms": ReportForm.choices,
@@ -244,7 +246,7 @@ def _schedule_form(request: HttpRequest, schedule: ReportSchedule | None) -> Htt
         else:
             return redirect("dashboard:reports")
     status = 422 if request.method == "POST" else 200
-    context = {"form": form, "schedule": schedule}
+    context = {"form": form, "schedule": schedule, "zones": zone_names()}
     return page(request, "dashboard/report_schedule.html", context, scope=scope_for(request), name=NAME, status=status)
 
 
