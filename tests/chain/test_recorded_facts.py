@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from apps.checks.rules import run
 from gangdash.engine.chain import Chain, gang_standing_of, remarks_of, standing_of
 from gangdash.replay import replay
 from tests.chain import world as w
 from tests.chain.test_explained import _explained, _said
+from tests.chain.test_standing import _scaled
 
 
 def _chain(*objects: w.Object) -> Chain:
@@ -180,3 +182,42 @@ def test_foreign_objects_have_no_status_at_all() -> None:
     snapshot = w.snapshot(*w.served(), shard, topology, read=(*w.ALL_READ, "SchedulingShard", "Topology"))
 
     assert snapshot.oddities == ()
+
+
+def test_pods_of_grove_carry_no_queue_and_need_none() -> None:
+    """The queue comes from the label of the set, and is in the PodGroup."""
+    objects = w.served(nodes=("", ""), ready=False)
+    assert all("kai.scheduler/queue" not in item["metadata"]["labels"] for item in objects if item["kind"] == "Pod")
+    assert _explained(*objects, name="team/pg-llm-0").verdict not in {"CONFIG", "NO_VERDICT"}
+
+
+def test_scaled_gang_waits_without_an_event_or_a_condition() -> None:
+    """Its pods say SchedulingGated and nothing else; its PodGroup has neither."""
+    objects = _scaled(base_nodes=0)
+    group = w.podgroup(next(item for item in objects if item["metadata"]["name"] == "llm-0-x"), "pg-x")
+    for item in objects:
+        if item["metadata"]["name"].startswith("llm-0-extra-"):
+            item["metadata"]["annotations"]["pod-group-name"] = "pg-x"
+            item["status"]["conditions"] = [w.condition("PodScheduled", "False", "SchedulingGated")]
+    found = _explained(*objects, group, name="team/pg-x")
+
+    assert _said(found) == ("GATED", "WAITS_FOR_BASE_GANG", "S10")
+
+
+def test_topology_binding_is_good_when_its_condition_is_false() -> None:
+    levels = {"levels": [{"domain": "rack", "key": "rack"}]}
+    binding = w.thing("grove.io/v1alpha1", "ClusterTopologyBinding", "t", namespace="", spec=levels)
+    binding["status"] = {"conditions": [w.condition("SchedulerTopologyDrift", "False", "InSync")]}
+    topology = w.thing("kai.scheduler/v1alpha1", "Topology", "t", namespace="")
+    topology["spec"] = {"levels": [{"nodeLabel": "rack"}]}
+    read = (*w.ALL_READ, "ClusterTopologyBinding", "Topology")
+    outcomes = {check.id: outcome for check, outcome in run(w.snapshot(binding, topology, read=read))}
+
+    assert outcomes["V6"].state == "pass"
+
+
+def test_gang_without_a_priority_class_has_none() -> None:
+    """Grove sets none unless the set names one."""
+    objects = w.served()
+    assert "priorityClassName" not in objects[4]["spec"]
+    assert _explained(*objects, name="team/pg-llm-0", read=(*w.ALL_READ, "PriorityClass")).verdict == "HEALTHY"

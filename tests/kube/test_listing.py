@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -330,3 +331,14 @@ def test_each_kind_may_be_refused_or_missing_alone(api: FakeApiServer, client: C
         reading = read_cluster(client, _only(kind.name, "Node"))
         assert (reading.not_read[kind.name], _names(reading, "Node")) == ("not served", ["n-0"])
         api.faults.clear()
+
+
+def test_items_without_kind_and_a_warning_beside_them_are_read(api: FakeApiServer, client: Client) -> None:
+    """Items of core kinds have no kind and version; a deprecated version comes with a warning in a header."""
+    item = raw.node("n-1")
+    del item["kind"], item["apiVersion"]
+    body = json.dumps({"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": [item]}).encode()
+    warning = {"Warning": '299 - "nvidia.com/v1alpha1 DynamoGraphDeployment is deprecated"'}
+    api.faults.answer("nodes", Response(200, body, headers=warning))
+    reading = read_cluster(client, _only("Node"))
+    assert (_names(reading, "Node"), reading.oddities) == (["n-1"], [])

@@ -184,7 +184,7 @@ def top_owner(gang: Gang) -> str:
 
 
 def _is_extra(gang: Gang) -> bool:
-    """Whether what runs does not need these pods: the gang's minimum is placed, or it is a scaled one and its base is."""
+    """Whether what runs does without these pods: the gang's minimum is placed, or it is scaled and its base is."""
     if gang.bound and all(part.placed >= part.minimum for part in gang.parts.values()):
         return True
     chain = gang.context.chain
