@@ -7,7 +7,7 @@ import re
 from gangdash.documents import ExplanationDocument
 from gangdash.engine.model.podgroup import SubGroupSpec, TopologyConstraint
 from tests.engine.builders import HOST, Cluster
-from tests.explain.helpers import explain, recorded_causes, said, scene_causes
+from tests.explain.helpers import explain, recorded_causes, said, scene_causes, waiting
 
 _FEW = re.compile(r"(?<![\d.,])1 (GPUs|pods|nodes|gangs|domains|CPUs|devices)\b")
 _MANY = re.compile(r"(?<![\d.])(?:0|[2-9]|\d\d+) (GPU|pod|node|gang|domain|CPU|device)\b")
@@ -41,6 +41,12 @@ def test_numbers_of_the_cause_are_in_what_binds_or_in_what_holds() -> None:
         if first.unit in {"gpu", "pods"}:
             for number in (first.need, first.have):
                 assert re.search(rf"(?<![\d.]){number:g}(?![\d])", entry.sentence) or number == 0, entry.sentence
+
+
+def test_nearly_every_waiting_gang_is_proved_or_derived() -> None:
+    entries = list(waiting((*recorded_causes(), *scene_causes())))
+    sure = sum(entry.certainty in {"proved", "derived"} for entry in entries)
+    assert sure / len(entries) >= 0.97
 
 
 def test_not_all_members_fit_where_no_placement_exists() -> None:
