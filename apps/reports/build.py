@@ -44,15 +44,11 @@ from gangdash.engine.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that the sections are written from. ``as_of`` is None where nothing was ever analysed up to the end.
-
-    ``knows_before`` says whether the span before this one is kept whole.
-    """
+    """Everything that the sections are written from. ``as_of`` is None where nothing was analysed up to the end."""
 
     period: Period
     as_of: datetime | None
     engine: str
-    knows_before: bool
     gpus_per_node: float | None
     waiting: WaitingFacts
     waits: WaitFacts
@@ -74,7 +70,7 @@ def build_content(
     zone: str = "UTC",
 ) -> Content:
     """Return the report of one cluster over ``[start, end)``; what lies after ``now`` is not there yet."""
-    period = Period(cluster.name, cluster.pk, start, min(end, now), now, zone)
+    period = Period(cluster.name, cluster.pk, start, min(end, now), now, zone, _known_from(cluster, now))
     facts = facts_read(cluster, period)
     views = _views(period)
     sections = tuple(
@@ -103,7 +99,6 @@ def facts_read(cluster: Cluster, period: Period) -> Facts:
         period=period,
         as_of=newest.as_of if newest else None,
         engine=newest.engine if newest else "",
-        knows_before=_knows_before(cluster, period),
         gpus_per_node=_gpus_per_node(cluster),
         waiting=waiting,
         waits=waits,
@@ -116,10 +111,9 @@ def facts_read(cluster: Cluster, period: Period) -> Facts:
     )
 
 
-def _knows_before(cluster: Cluster, period: Period) -> bool:
-    """Tell whether the cluster was there, and its history is kept, since the start of the span before."""
-    kept = period.now - timedelta(days=settings.GANGDASH_KEEP_HISTORY_DAYS)
-    return period.before >= max(kept, cluster.added_at)
+def _known_from(cluster: Cluster, now: datetime) -> datetime:
+    """Return since when the history of a cluster is there."""
+    return max(now - timedelta(days=settings.GANGDASH_KEEP_HISTORY_DAYS), cluster.added_at)
 
 
 def _gpus_per_node(cluster: Cluster) -> float | None:
@@ -135,7 +129,7 @@ def sections_of(facts: Facts, previous: Content | None) -> Iterator[Section]:
     yield headline_section(period, waiting=analysed, waits=waits, objective=facts.objectives[0], previous=previous)
     yield slo_section(period, objectives=facts.objectives)
     yield waiting_section(period, waiting=waiting)
-    yield why_section(period, waits=waits, knows_before=facts.knows_before)
+    yield why_section(period, waits=waits)
     yield fit_section(period, capacity=facts.capacity, gpus_per_node=facts.gpus_per_node)
     yield queues_section(period, capacity=facts.capacity)
     yield evictions_section(period, waits=waits)

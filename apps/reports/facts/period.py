@@ -13,7 +13,10 @@ STEPS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """``[start, end)`` of one cluster. ``zone`` is the IANA name that moments are written in."""
+    """``[start, end)`` of one cluster. ``zone`` is the IANA name that moments are written in.
+
+    ``known_from`` is since when the cluster is read and its history kept; None is since before anything asked for.
+    """
 
     cluster: str
     cluster_id: int
@@ -21,6 +24,7 @@ class Period:
     end: datetime
     now: datetime
     zone: str = "UTC"
+    known_from: datetime | None = None
 
     @property
     def length(self) -> timedelta:
@@ -30,6 +34,15 @@ class Period:
     def before(self) -> datetime:
         """Return the start of the span of the same length before this one."""
         return self.start - self.length
+
+    @property
+    def knows_before(self) -> bool:
+        """Tell whether the span before this one is kept whole."""
+        return self.knows(self.before)
+
+    def knows(self, moment: datetime) -> bool:
+        """Tell whether history reaches back to a moment."""
+        return self.known_from is None or self.known_from <= moment
 
     @property
     def step(self) -> timedelta:

@@ -102,6 +102,8 @@ def _figures(period: Period, quality: QualityFacts, waiting: WaitingFacts) -> It
 
 
 def _notes(period: Period, quality: QualityFacts) -> Iterator[str]:
+    if period.known_from is not None and not period.knows(period.start):
+        yield f"History reaches back to {moment(period.known_from, period.zone)}; the time before is not in the sums."
     if quality.polls_from is not None and not _is_whole(period, quality):
         reach = moment(quality.polls_from, period.zone)
         yield f"Records of readings reach back to {reach}; before that, gaps and kinds not read cannot be told."

@@ -13,6 +13,7 @@ from apps.reports.sections.words import (
     figure,
     gang_cell,
     lasting,
+    moment,
     number,
     numbers,
     percent,
@@ -39,7 +40,7 @@ def slo_section(period: Period, *, objectives: Sequence[ObjectiveFacts]) -> Sect
             _standings(objectives),
             _missed(period, first),
         ),
-        notes=tuple(_notes(first)),
+        notes=tuple(_notes(period, first)),
     )
 
 
@@ -124,7 +125,7 @@ def _missed(period: Period, objective: ObjectiveFacts) -> Table:
     return table("missed", "Missed, longest first", columns, rows, empty="No gang missed the goal.", total=total)
 
 
-def _notes(objective: ObjectiveFacts) -> Iterator[str]:
+def _notes(period: Period, objective: ObjectiveFacts) -> Iterator[str]:
     span_ = objective.span
     left_out = [
         (span_.over_quota, "over quota"),
@@ -137,4 +138,7 @@ def _notes(objective: ObjectiveFacts) -> Iterator[str]:
     yield f"Not counted: {told or 'none'}."
     if span_.quota_unknown:
         yield f"Of {counted(span_.quota_unknown, 'gang')} it is not known whether it was within quota; it was counted."
+    if period.known_from is not None and not period.knows(objective.window.start):
+        days = counted(objective.window_days, "day")
+        yield f"Of the {days} of the budget, what is since {moment(period.known_from, period.zone)} is known."
     yield "A gang is over quota by what its queue held then against the quota of now; older quotas are not kept."

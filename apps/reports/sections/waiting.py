@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from apps.reports import links
-from apps.reports.content import Cell, Section
+from apps.reports.content import Cell, Section, Table
 from apps.reports.facts.period import Period
 from apps.reports.facts.waiting import WaitingFacts, WaitingGang
 from apps.reports.sections.words import (
@@ -39,6 +41,7 @@ COLUMNS = (
 )
 
 
+ASK_COLUMNS = (words("who", "Who acts"), words("ask", "Ask"), numbers("gangs", "Starts gangs"), numbers("gpus", "GPUs"))
 _SAID_ONCE = frozenset({Unit.GPU, Unit.PODS, Unit.NODES, Unit.COUNT})
 """Units that are written once, after the need."""
 
@@ -61,6 +64,7 @@ def waiting_section(period: Period, *, waiting: WaitingFacts) -> Section:
         ),
         tables=(
             table("gangs", "By GPU-hours waited", COLUMNS, rows, empty="No gang waits.", total=len(waiting.gangs)),
+            _asks(period, waiting),
         ),
         notes=(note,) if note else (),
     )
@@ -79,6 +83,23 @@ def _row(period: Period, gang: WaitingGang) -> tuple[Cell, ...]:
         said(best_option(gang)),
         said(gang.who.replace("_", " ")),
     )
+
+
+def _asks(period: Period, waiting: WaitingFacts) -> Table:
+    """List the best options of all who wait: what one change starts is asked for once, most GPUs first."""
+    starts: dict[tuple[str, str], list[WaitingGang]] = defaultdict(list)
+    for gang in waiting.gangs:
+        if gang.told and gang.told.fixes:
+            starts[gang.told.fixes[0].who, gang.told.fixes[0].sentence].append(gang)
+    asks = sorted(((sum(g.gpus for g in gangs), who, ask, len(gangs)) for (who, ask), gangs in starts.items()),
+                  key=lambda ask: (-ask[0], ask[1:]))  # fmt: skip
+    rows = [
+        (said(who.replace("_", " "), links.triage_at(period.cluster, period.end)), said(clip(ask, 160)),
+         amount(gangs), amount(gpus))
+        for gpus, who, ask, gangs in asks[:ROWS]
+    ]  # fmt: skip
+    none = "No change is known that would start a waiting gang."
+    return table("asks", "Ask by who acts", ASK_COLUMNS, rows, empty=none, total=len(asks))
 
 
 def needs(gang: WaitingGang) -> str:

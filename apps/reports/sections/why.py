@@ -99,8 +99,9 @@ def fork_of(code: str) -> str:
     return _BY_CODE.get(ReasonCode(code)) or _BY_VERDICT[VERDICT_OF[code]]
 
 
-def why_section(period: Period, *, waits: WaitFacts, knows_before: bool) -> Section:
+def why_section(period: Period, *, waits: WaitFacts) -> Section:
     """Build the section; without what was before there is no trend."""
+    knows_before = period.knows_before
     forks = list(_fork_rows(waits, knows_before))
     codes = sorted(waits.codes, key=lambda code: (-code.gpu_seconds, -code.gangs, code.code))
     codes = [code for code in codes if code.gpu_seconds > 0 or code.gangs]

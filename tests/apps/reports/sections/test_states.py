@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from django.db import connection
 from django.test import Client
@@ -12,7 +13,7 @@ from django.urls import resolve
 
 from apps.accounts.models import User
 from apps.clusters.models import Cluster, PollRun
-from apps.diagnosis.models import ReasonTimeline, Snapshot
+from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot
 from apps.inventory.models import CapacitySample, Queue
 from apps.reports.build import build_content
 from apps.reports.content import Content, Known
@@ -166,6 +167,43 @@ def test_a_report_is_compared_with_the_one_before(cluster: Cluster) -> None:
 def test_what_comes_after_now_is_not_in_the_report(cluster: Cluster) -> None:
     content = build_content(cluster, start=END - DAY, end=END + DAY, now=END)
     assert content.end == END
+
+
+def test_time_before_the_history_begins_is_named(cluster: Cluster) -> None:
+    Cluster.objects.filter(pk=cluster.pk).update(added_at=END - timedelta(hours=5))
+    cluster.refresh_from_db()
+    content = report(cluster)
+    assert (
+        "History reaches back to 30 Nov 2026 03:00 UTC; the time before is not in the sums."
+        in section(content, "data").notes
+    )
+    assert any("what is since 30 Nov 2026 03:00 UTC is known" in note for note in section(content, "slo").notes)
+    before = content.figure("why", "before")
+    assert before is not None
+    assert before.known is Known.UNSET
+    assert "so there is no trend" in "".join(section(content, "why").notes)
+
+
+def test_one_change_is_asked_for_once_and_the_widest_first(cluster: Cluster) -> None:
+    snapshot = Snapshot.objects.create(cluster=cluster, as_of=END, engine="1.0.0", started_at=END, outcome="done")
+    limit, name = ("queue_admin", "Raise the limit of q."), ("owner", "Set the queue to q.")
+    for number, (gpus, fix) in enumerate(((8, limit), (12, name), (8, limit), (64, None))):
+        gang = Gang.objects.create(cluster=cluster, uid=f"g{number}", namespace="a", name=f"g{number}", gpus=gpus,
+                                   first_seen_at=END - DAY, last_seen_at=END)  # fmt: skip
+        told = {"verdict": "POLICY", "code": "QUEUE_LIMIT", "who": "queue_admin", "sentence": "Queue q is full."}
+        ReasonTimeline.objects.create(gang=gang, state="waits", gpus=gpus, opened_at=END - DAY, **told)
+        fixes = [
+            {"change": {"kind": "raise_limit"}, "sentence": fix[1], "verified": True, "starts": [], "moves": [],
+             "delays": [], "sets_back": [], "evicts": [], "who": fix[0], "cost": 1}
+        ] if fix else []  # fmt: skip
+        document = {"certainty": "proved", "scheduler": {"text": None, "at": None, "match": "agree"}, "fixes": fixes}
+        ExplanationRecord.objects.create(gang=gang, snapshot=snapshot, certainty="proved",
+                                         document=msgspec.json.encode(document).decode(), **told)  # fmt: skip
+    asks = section(report(cluster), "waiting").tables[1]
+    assert [[cell.text for cell in row] for row in asks.rows] == [
+        ["queue admin", "Raise the limit of q.", "2", "16"],
+        ["owner", "Set the queue to q.", "1", "12"],
+    ]
 
 
 def test_moments_are_written_in_the_zone_of_the_report(cluster: Cluster) -> None:
