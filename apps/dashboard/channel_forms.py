@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from apps.delivery.channels import SECRETS, ChannelValues, values_of
+from apps.delivery.channels import SECRETS, ZONES, ChannelValues, values_of
 from apps.delivery.choices import ChannelKind
 from apps.delivery.models import Channel
 
@@ -79,7 +79,11 @@ class ChannelForm(forms.Form):
         label="Quiet to", required=False, widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
     )
     quiet_zone = forms.CharField(
-        label="Time zone", max_length=64, initial="UTC", help_text="Like Europe/Berlin. Messages wait, none is dropped."
+        label="Time zone",
+        max_length=64,
+        initial="UTC",
+        help_text="By its name, like Europe/Berlin. Messages wait, none is dropped.",
+        widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off"}),
     )
     quiet_days = forms.TypedMultipleChoiceField(
         label="Quiet hours begin on", choices=DAYS, coerce=int, required=False, widget=forms.CheckboxSelectMultiple
@@ -102,6 +106,10 @@ class ChannelForm(forms.Form):
                 self.fields[name].help_text = f"{help_text} {KEPT}" if channel else help_text
             else:
                 del self.fields[name]
+
+    def zones(self) -> tuple[str, ...]:
+        """Return the time zones to choose from."""
+        return ZONES
 
     def values(self) -> ChannelValues:
         """Return what was filled in, once the form is valid."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from apps.accounts.logins import client_address
 from apps.dashboard.channel_forms import ChannelForm
+from apps.dashboard.filters import Chip, Menu, Option
 from apps.dashboard.shell import etag_of, fragment, page, person, scope_for
 from apps.delivery.channels import (
     channel_create,
@@ -173,23 +174,39 @@ def channel_do(request: HttpRequest, channel_id: int, action: str) -> HttpRespon
 def deliveries(request: HttpRequest) -> HttpResponse:
     """Show what was sent, what waits and why, and what gave up."""
     _admin(request)
-    names = list(channel_list().values_list("name", flat=True))
-    allowed = {"channel": names, "state": DeliveryState.values, "kind": DeliveryKind.values}
-    picked = {name: request.GET.get(name, "") for name in allowed}
-    picked = {name: value for name, value in picked.items() if value in allowed[name]}
+    names = [(name, name) for name in channel_list().values_list("name", flat=True)]
+    choices = {"channel": names, "state": DeliveryState.choices, "kind": DeliveryKind.choices}
+    asked = {name: request.GET.get(name, "") for name in choices}
+    picked = {name: value for name, value in asked.items() if value in dict(choices[name])}
     pages = Paginator(delivery_list(**picked), PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "rows": _with_reasons(list(pages.object_list)),
         "pages": pages,
         "query": urlencode(picked),
-        "picked": picked,
-        "menus": [
-            ("channel", "Channel", [(name, name) for name in names]),
-            ("state", "State", DeliveryState.choices),
-            ("kind", "Kind", DeliveryKind.choices),
-        ],
+        "chips": _chips(picked, choices),
+        "menus": _menus(picked, choices),
     }
     return page(request, "dashboard/channel_log.html", context, scope=scope_for(request), name=NAME)
+
+
+Choices = Mapping[str, Sequence[tuple[str, str]]]
+
+
+def _chips(picked: Mapping[str, str], choices: Choices) -> list[Chip]:
+    """Return the active filters, each with the address without it."""
+    return [
+        Chip(name.title(), dict(choices[name])[value], f"?{urlencode({**picked, name: ''})}")
+        for name, value in picked.items()
+    ]
+
+
+def _menus(picked: Mapping[str, str], choices: Choices) -> list[Menu]:
+    """Return the filters that can be added."""
+    return [
+        Menu(name.title(), tuple(Option(word, f"?{urlencode({**picked, name: value})}") for value, word in options))
+        for name, options in choices.items()
+        if name not in picked and len(options) > 1
+    ]
 
 
 @require_POST

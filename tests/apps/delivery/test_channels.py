@@ -248,7 +248,10 @@ def test_keys_are_changed_without_losing_a_channel(make_channel: MakeChannel, se
         call_command("reseal_secrets")
 
 
-def test_without_a_key_the_embedded_mode_makes_one_for_this_user_only(settings: Settings, tmp_path: Path) -> None:
+def test_without_a_key_the_embedded_mode_makes_one_for_this_user_only(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vault, "is_embedded", lambda: True)
     settings.GANGDASH_SECRETS_KEYS = []
     settings.GANGDASH_STATE_DIR = tmp_path / "new" / "state"
     with pytest.raises(vault.VaultError):
@@ -263,13 +266,11 @@ def test_without_a_key_the_embedded_mode_makes_one_for_this_user_only(settings: 
     assert [file.name for file in path.parent.iterdir()] == [vault.KEY_FILE]
 
 
-POSTGRES = {"default": {"ENGINE": "django.db.backends.postgresql"}}
-
-
 def test_production_without_a_key_does_not_start(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def ids() -> set[str]:
         return {str(message.id) for message in run_checks(tags=["gangdash"])}
 
+    monkeypatch.setattr(vault, "is_embedded", lambda: True)
     settings.GANGDASH_SECRETS_KEYS = ["short"]
     assert "gangdash.E009" in ids()
     settings.GANGDASH_SECRETS_KEYS = []
@@ -277,7 +278,7 @@ def test_production_without_a_key_does_not_start(settings: Settings, monkeypatch
     settings.GANGDASH_WEBHOOK_CA_FILE = "/no/such/file"
     assert {"gangdash.E010", "gangdash.E011"} <= ids()
     assert "gangdash.E008" not in ids()
-    monkeypatch.setattr("apps.delivery.vault.is_embedded", lambda: False)
+    monkeypatch.setattr(vault, "is_embedded", lambda: False)
     assert "gangdash.E008" in ids()
     with pytest.raises(vault.VaultError, match="GANGDASH_SECRETS_KEY"):
         vault.seal({"url": "u"})
