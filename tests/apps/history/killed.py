@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import django
@@ -29,8 +32,9 @@ from apps.collector import services, tasks  # noqa: E402
 
 STEPS = (
     "poll_run_start", "cluster_read", "packed", "found_of", "reading_store", "rows_sync", "history_sync",
-    "capacity_sample", "poll_run_finish", "diagnosis_ask",
+    "capacity_sample", "poll_run_finish", "diagnosis_ask", "reading_done",
 )  # fmt: skip
+SIGNAL = "reading_done"
 
 
 def die(*_arguments: Any, **_named: Any) -> None:
@@ -42,34 +46,34 @@ def worker(step: str) -> int:
     connections.close_all()
     child = os.fork()
     if child == 0:
-        setattr(services, step, die)
+        setattr(services, step, SimpleNamespace(send_robust=die) if step == SIGNAL else die)
         tasks.poll_cluster(Cluster.objects.get().pk)
         os._exit(0)
     return os.WTERMSIG(os.waitpid(child, 0)[1])
 
 
-def counts() -> dict[str, int]:
+def counts(*, without: Iterable[str] = ("Cluster", "PollRun", "ClusterCheck")) -> dict[str, int]:
     """Return the rows of each model that has some, without the record of polls and what each poll makes anew."""
     ours = (model for model in apps.get_models() if model.__module__.startswith("apps."))
     found = {model.__name__: QuerySet(model).count() for model in ours}
-    return {
-        name: count for name, count in found.items() if count and name not in {"Cluster", "PollRun", "ClusterCheck"}
-    }
+    return {name: count for name, count in found.items() if count and name not in without}
 
 
 def main() -> None:
     for name in ("queue", "control"):
         (settings.GANGDASH_STATE_DIR / "broker" / name).mkdir(parents=True)
     call_command("migrate", verbosity=0)
+    # Rows that come with the tables are of no poll.
+    ours = partial(counts, without=("Cluster", "PollRun", "ClusterCheck", *counts()))
     clusters_sync(found=configured_sources(), now=timezone.now())
     deaths = {}
     for step in STEPS:
         ended_by = worker(step)
-        deaths[step] = {"signal": ended_by, "rows": counts(), "locked": Cluster.objects.get().locked_until is not None}
+        deaths[step] = {"signal": ended_by, "rows": ours(), "locked": Cluster.objects.get().locked_until is not None}
         Cluster.objects.update(locked_until=None)
     tasks.poll_cluster(Cluster.objects.get().pk)
     outcomes = list(PollRun.objects.order_by("pk").values_list("outcome", flat=True))
-    print(json.dumps({"deaths": deaths, "rows": counts(), "outcomes": outcomes}))
+    print(json.dumps({"deaths": deaths, "rows": ours(), "outcomes": outcomes}))
 
 
 if __name__ == "__main__":
