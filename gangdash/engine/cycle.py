@@ -28,6 +28,7 @@ from gangdash.engine.model.cycle import (
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.plugins import open_session
 from gangdash.engine.rules.messages import gang_message, pod_message
+from gangdash.engine.rules.versions import differences
 from gangdash.engine.session import ACTIVE_USED, JobState, Kind, QueueState, Session, Status, TaskState
 from gangdash.engine.session.build import GROUP_ANNOTATION
 from gangdash.engine.statement import Listener
@@ -113,6 +114,7 @@ def _failed_pods(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def _gang(session: Session, job: JobState, log: _Log, failed: list[Pod], *, ready: bool) -> GangResult:
+    action = log.last_action.get(job.key)
     tasks = [*job.tasks.values(), *job.invalid_tasks.values()]
     pods = [_pod(task, log.stories.get(task.uid)) for task in tasks]
     if ready and job.pending:
@@ -130,12 +132,12 @@ def _gang(session: Session, job: JobState, log: _Log, failed: list[Pod], *, read
         queue=job.queue,
         ready=ready,
         outcome=outcome,
-        action=log.last_action.get(job.key),
+        action=action,
         pods=tuple(pods),
         errors=tuple(_errors(job)) if any(task.status in _UNPLACED for task in tasks) else (),
         one_of_several=job.key in session.one_of_several,
         budget_hit=session.budget_hits.get(job.key, ""),
-        not_modelled=tuple(session.not_modelled.get(job.key, ())),
+        not_modelled=(*session.not_modelled.get(job.key, ()), *differences(session, job, action)),
         message=gang_message(session, job) if ready and job.pending else "",
         fit=session.fits.get(job.key) if waits else None,
     )

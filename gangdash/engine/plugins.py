@@ -23,6 +23,7 @@ from gangdash.engine.rules import (
     reclaimable,
     scoring,
     topology,
+    versions,
 )
 from gangdash.engine.session import NodeScorer, Session, build_session
 
@@ -34,7 +35,8 @@ Arguments = Mapping[str, str]
 
 def open_session(snapshot: ClusterSnapshot, shard: Shard) -> Session:
     """Return the session of one shard, ready for its actions."""
-    session = build_session(snapshot, shard)
+    session = build_session(*versions.seen_by(snapshot, shard))
+    versions.follow(session)
     session.charges_queues = shard.config.plugin("proportion") is not None
     order.install(session)
     for plugin in shard.config.plugins:

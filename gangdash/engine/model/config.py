@@ -15,6 +15,8 @@ DEFAULT_PLUGINS = (
     "ray", "subgrouporder", "taskorder", "nominatednode", "dynamicresources", "minruntime", "topology", "snapshot",
     "sg-nodelocalgreedy", "sg-multinodegang", "gpupack", "nodeplacement", "gpusharingorder",
 )  # fmt: skip
+GENERATOR_PLUGINS = ("sg-nodelocalgreedy", "sg-multinodegang")
+"""The plugins that say which victims are tried."""
 
 
 @dataclass(frozen=True, slots=True)
