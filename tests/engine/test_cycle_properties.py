@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangdash.engine.actions import allocate
-from gangdash.engine.cycle import close_session, run_cycle
+from gangdash.engine.cycle import ACTIONS, close_session, run_cycle
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.cycle import PodOutcome
 from gangdash.engine.plugins import open_session
 from gangdash.engine.session import ACTIVE_ALLOCATED, Status
 from tests.engine.builders import Cluster
-from tests.engine.worlds import clusters
+from tests.engine.worlds import clusters, contended
 
 T = TypeVar("T")
 
@@ -42,8 +42,8 @@ def test_order_of_the_lists_does_not_matter(cluster: Cluster, seed: int) -> None
     assert run_cycle(_shuffled(snapshot, seed), snapshot.shards[0]) == run_cycle(snapshot, snapshot.shards[0])
 
 
-@given(cluster=clusters())
-@settings(max_examples=100)
+@given(cluster=st.one_of(clusters(), contended()))
+@settings(max_examples=150)
 def test_shortcuts_change_nothing(cluster: Cluster) -> None:
     snapshot = cluster.snapshot()
     results = []
@@ -51,9 +51,23 @@ def test_shortcuts_change_nothing(cluster: Cluster) -> None:
         session = open_session(snapshot, snapshot.shards[0])
         session.shortcuts = shortcuts
         ready = {key: job.is_ready for key, job in session.jobs.items()}
-        allocate.execute(session)
+        for name in session.config.actions:
+            ACTIONS[name](session)
         results.append(close_session(session, ready))
     assert results[0] == results[1]
+
+
+@given(cluster=contended())
+@settings(max_examples=60)
+def test_a_gang_that_evicts_runs_whole_and_queues_stay_in_their_limits(cluster: Cluster) -> None:
+    result = cluster.run()
+    minimum = {group.meta.name: group.min_member or 0 for group in cluster.podgroups}
+    for gang in result.gangs:
+        active = [pod for pod in gang.pods if pod.outcome not in (PodOutcome.EVICTED, PodOutcome.PENDING)]
+        assert not active or len(active) >= minimum[gang.name]
+    for use in result.queues:
+        limit = next(queue.gpu.limit for queue in cluster.queues if queue.name == use.name and queue.gpu)
+        assert limit == -1 or use.allocated_after[2] <= max(limit or 0, use.allocated_before[2])
 
 
 @given(cluster=clusters())

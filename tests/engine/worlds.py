@@ -43,6 +43,58 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return cluster
 
 
+@st.composite
+def contended(draw: st.DrawFn) -> Cluster:
+    """Nodes filled by preemptible gangs, also elastic ones and such with pods waiting, of two departments."""
+    cluster = Cluster()
+    cluster.topology(RACK)
+    for index, dept in enumerate(("d0", "d1")):
+        cluster.queue(dept, draw(st.sampled_from([-1, 4, 8])), created=900.0 + index)
+    for index in range(4):
+        quota = draw(st.sampled_from([0, 1, 2, 4]))
+        cluster.queue(
+            f"q{index}", quota, draw(st.sampled_from([-1, -1, 6])), parent=f"d{index % 2}", created=1000.0 + index
+        )
+    free: list[str] = []
+    for index in range(draw(st.integers(2, 5))):
+        gpus = draw(st.sampled_from([2, 4]))
+        cluster.node(f"n{index}", gpus, cpu=8, labels={RACK: f"r{index % 2}"})
+        free.extend([f"n{index}"] * (gpus - draw(st.sampled_from([0, 0, 1]))))
+    free = draw(st.permutations(free))
+    index = 0
+    while free:
+        size = min(draw(st.sampled_from([1, 1, 2, 3])), len(free))
+        places, free = free[:size], free[size:]
+        extra = draw(st.sampled_from([0, 0, 0, 1]))
+        cluster.gang(
+            f"run-{index}",
+            size + extra,
+            queue=f"q{draw(st.integers(0, 3))}",
+            kind=draw(st.sampled_from(["train", "train", "build-preemptible", "build"])),
+            minimum=draw(st.integers(1, size)),
+            on=places,
+            age=draw(st.integers(100, 9000)),
+        )
+        index += 1
+    for index in range(draw(st.integers(1, 4))):
+        _asking(draw, cluster, f"wait-{index}")
+    return cluster
+
+
+def _asking(draw: st.DrawFn, cluster: Cluster, name: str) -> None:
+    """Add a gang of whole GPUs that waits."""
+    cluster.gang(
+        name,
+        draw(st.integers(1, 4)),
+        draw(st.sampled_from([1, 1, 2])),
+        queue=f"q{draw(st.integers(0, 3))}",
+        kind=draw(st.sampled_from(["train", "build-preemptible", "build", "inference"])),
+        cpu=draw(st.sampled_from([0, 3])),
+        topology=draw(st.sampled_from([None, None, TopologyConstraint("topo", RACK, "")])),
+        age=draw(st.integers(100, 9000)),
+    )
+
+
 def _running(draw: st.DrawFn, cluster: Cluster, name: str, free: dict[str, int]) -> None:
     gpus = draw(st.sampled_from([1, 2, 0.5]))
     pods = draw(st.integers(1, 3))
