@@ -82,11 +82,21 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attachments: tuple[Attachment, ...] = ()
 
 
+class Part(msgspec.Struct, frozen=True):
+    """One message that a digest carries, under the key that later messages follow."""
+
+    id: str
+    key: str
+    created_at: datetime
+    message: Message
+
+
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """What a renderer knows of the delivery beside the message.
 
-    ``id`` stays the same over all attempts. ``first`` is the message that this one follows, with its time; ``parts``
-    are the messages that a digest carries. ``is_threaded`` says that the channel shows it under the first anyway.
+    ``id`` stays the same over all attempts. ``first`` is the message that this one follows; ``first_id`` and
+    ``first_at`` are those of what brought it, which may be a digest. ``is_threaded`` says that the channel shows this
+    one under it anyway.
     """
 
     id: str
@@ -100,9 +110,10 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     may_repeat: bool = False
     first: Message | None = None
+    first_id: str = ""
     first_at: datetime | None = None
     is_threaded: bool = False
-    parts: tuple[Message, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 def encode(message: Message) -> str:

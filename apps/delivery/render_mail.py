@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,15 +32,10 @@ def render(message: Message, envelope: Envelope, *, domain: str) -> Mail:
         subject=clip(f"{mark} {one_line(headline(envelope.first or message))}", SUBJECT_MAX),
         text=_text(message, envelope),
         html=_html(message, envelope),
-        message_id=_identifier(envelope.channel, envelope.key, domain),
-        follows_id=_identifier(envelope.channel, envelope.thread, domain) if envelope.thread else "",
+        message_id=f"<{envelope.id}@{domain}>",
+        follows_id=f"<{envelope.first_id}@{domain}>" if envelope.first_id else "",
         attachments=message.attachments,
     )
-
-
-def _identifier(channel: str, key: str, domain: str) -> str:
-    digest = hashlib.sha256(f"{channel}\n{key}".encode()).hexdigest()[:40]
-    return f"<{digest}@{domain}>"
 
 
 def _text(message: Message, envelope: Envelope) -> str:

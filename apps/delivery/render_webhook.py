@@ -83,8 +83,15 @@ def _content(message: Message, envelope: Envelope, *, with_documents: bool) -> d
         **_message(message, envelope.base_url, with_documents=with_documents),
     }
     if envelope.parts:
-        parts = [_message(part, envelope.base_url, with_documents=with_documents) for part in envelope.parts]
-        content["parts"] = parts
+        content["parts"] = [
+            {
+                "id": part.id,
+                "key": part.key,
+                "created_at": part.created_at,
+                **_message(part.message, envelope.base_url, with_documents=with_documents),
+            }
+            for part in envelope.parts
+        ]
     return content
 
 

@@ -21,7 +21,7 @@ from apps.delivery.carriers import carry
 from apps.delivery.choices import ChannelKind, DeliveryKind, DeliveryState, StopScope
 from apps.delivery.claims import claim, free_if_dead
 from apps.delivery.digests import alerts_to_fold, fold
-from apps.delivery.messages import Envelope, Severity, decode
+from apps.delivery.messages import Envelope, Part, Severity, decode
 from apps.delivery.models import Channel, Delivery
 from apps.delivery.outcomes import Outcome, Verdict
 from apps.delivery.quiet import quiet_until
@@ -40,8 +40,9 @@ Clock = Callable[[], datetime]
 
 
 def channels_due() -> list[int]:
-    """Return the channels that have something due, whether or not it may go now."""
-    due = Delivery.objects.filter(state=DeliveryState.DUE)
+    """Return the channels that have something due and are neither paused nor stopped, or that somebody tests."""
+    is_open = Q(channel__is_enabled=True, channel__stopped_at=None) | Q(kind=DeliveryKind.TEST)
+    due = Delivery.objects.filter(is_open, state=DeliveryState.DUE)
     return list(due.order_by("channel_id").values_list("channel_id", flat=True).distinct())
 
 
@@ -148,8 +149,8 @@ def _attempt(channel: Channel, delivery: Delivery, clock: Clock) -> Outcome | No
 def _envelope(channel: Channel, delivery: Delivery, now: datetime) -> tuple[Envelope, str]:
     """Return what the renderers must know, and what the channel calls the message that this one follows."""
     first = _first(channel, delivery)
-    reply_to = first.remote_id if first and channel.kind == ChannelKind.SLACK_BOT else ""
-    parts = delivery.carries.order_by("pk") if delivery.kind == DeliveryKind.DIGEST else ()
+    brought = first.carried_by or first if first else None
+    reply_to = brought.remote_id if brought and channel.kind == ChannelKind.SLACK_BOT else ""
     envelope = Envelope(
         id=str(delivery.uuid),
         key=delivery.key,
@@ -162,20 +163,28 @@ def _envelope(channel: Channel, delivery: Delivery, now: datetime) -> tuple[Enve
         attempt=delivery.attempts + 1,
         may_repeat=delivery.may_repeat,
         first=decode(first.message) if first else None,
-        first_at=first.sent_at or first.created_at if first else None,
+        first_id=str(brought.uuid) if brought else "",
+        first_at=brought.sent_at or brought.created_at if brought else None,
         is_threaded=bool(reply_to),
-        parts=tuple(decode(part.message) for part in parts),
+        parts=_parts(delivery),
     )
     return envelope, reply_to
 
 
 def _first(channel: Channel, delivery: Delivery) -> Delivery | None:
-    """Return the message that this one follows, or the digest that carried it."""
+    """Return the message that this one follows."""
     if not delivery.thread:
         return None
     rows = Delivery.objects.filter(channel=channel, key=delivery.thread).select_related("carried_by")
-    found = rows.first()
-    return found.carried_by or found if found else None
+    return rows.first()
+
+
+def _parts(delivery: Delivery) -> tuple[Part, ...]:
+    """Return the messages that a digest carries."""
+    if delivery.kind != DeliveryKind.DIGEST:
+        return ()
+    rows = delivery.carries.order_by("pk")
+    return tuple(Part(str(row.uuid), row.key, row.created_at, decode(row.message)) for row in rows)
 
 
 @transaction.atomic

@@ -71,7 +71,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a self-signed certificate for hooks.test with its key; returned is the file of both."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hooks.test")])
-    names = x509.SubjectAlternativeName([x509.DNSName("hooks.test"), x509.IPAddress(ipaddress.ip_address("127.0.0.9"))])
+    names = x509.SubjectAlternativeName([x509.DNSName("hooks.test"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     made = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -191,6 +191,13 @@ def test_tls_goes_to_the_checked_address_and_the_named_host(
     assert tls_side.requests[0].headers["host"] == f"hooks.test:{tls_side.port}"
 
 
+def test_tls_to_a_bare_address_checks_the_address(
+    make_channel: MakeChannel, tls_side: FarSide, trusted: Settings
+) -> None:
+    one(make_channel(url=f"https://127.0.0.1:{tls_side.port}/x"))
+    assert send_due(now=NOW) == 1
+
+
 @pytest.mark.parametrize("host", ["hooks.test", "other.test"])
 def test_a_certificate_that_is_unknown_or_of_another_name_is_refused_and_tried_again(
     make_channel: MakeChannel, tls_side: FarSide, trusted: Settings, host: str

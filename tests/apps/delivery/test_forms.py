@@ -92,8 +92,8 @@ def test_a_reports_own_html_and_files_go_along() -> None:
 
 
 def test_mails_of_one_cause_are_one_conversation() -> None:
-    first, again = mail(alert(), key="a"), mail(alert(), key="a", attempt=3, may_repeat=True)
-    follow_up = mail(Message(title="Resolved."), key="b", thread="a", first=alert())
+    first, again = mail(alert(), id="a"), mail(alert(), id="a", attempt=3, may_repeat=True)
+    follow_up = mail(Message(title="Resolved."), id="b", thread="k", first=alert(), first_id="a")
     assert first.message_id == again.message_id == follow_up.follows_id
     assert follow_up.message_id != first.message_id
     assert follow_up.subject == f"Re: {first.subject}"

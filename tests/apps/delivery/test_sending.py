@@ -267,7 +267,8 @@ def test_a_webhooks_digest_holds_each_message_whole(make_channel: MakeChannel, s
     for at in range(6):
         put(channel, f"k{at}")
     send_due(now=NOW)
-    assert [part["title"] for part in side.requests[0].content["parts"]] == [f"title of k{at}" for at in range(6)]
+    parts = side.requests[0].content["parts"]
+    assert [(part["key"], part["title"]) for part in parts] == [(f"k{at}", f"title of k{at}") for at in range(6)]
 
 
 def test_what_follows_a_carried_alert_goes_under_the_digest(make_channel: MakeChannel, side: FarSide) -> None:
@@ -278,6 +279,15 @@ def test_what_follows_a_carried_alert_goes_under_the_digest(make_channel: MakeCh
     put(channel, "end", kind=DeliveryKind.RESOLVED, thread="k3")
     send_due(now=NOW)
     assert side.requests[-1].content["thread_ts"] == "9.9"
+
+
+def test_what_follows_a_carried_alert_names_the_alert_not_the_digest(make_channel: MakeChannel, side: FarSide) -> None:
+    channel = make_channel()
+    for at in range(6):
+        put(channel, f"k{at}")
+    put(channel, "end", kind=DeliveryKind.RESOLVED, thread="k3")
+    send_due(now=NOW)
+    assert "Follows the message of 30 Nov 09:00 UTC: fjord-1: title of k3" in side.requests[-1].body.decode()
 
 
 def test_a_late_message_says_so(make_channel: MakeChannel, side: FarSide) -> None:
