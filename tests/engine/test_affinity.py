@@ -11,7 +11,9 @@ from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.node import Node
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.model.selectors import Affinity, LabelSelector, PodAffinityTerm, PreferredPodTerm
+from gangdash.engine.plugins import open_session
 from gangdash.engine.rules import affinity
+from gangdash.engine.rules.choice import choices_of
 from tests.engine.builders import HOST, ZONE, Cluster, outcome, places, texts
 
 DATABASE = LabelSelector({"app": "database"})
@@ -146,3 +148,33 @@ def test_a_preferred_neighbour_draws_a_pod() -> None:
     wish = Affinity(pod_preferred=(PreferredPodTerm(1, PodAffinityTerm(HOST, DATABASE)),))
     cluster.gang("new", pod={"affinity": wish})
     assert list(places(cluster.run("allocate"), "new").values()) == ["n2"]
+
+
+@pytest.mark.parametrize(
+    "term, is_touched",
+    [
+        pytest.param(_apart(), True, id="kept away by a pod that may be placed"),
+        pytest.param(
+            Affinity(pod_preferred=(PreferredPodTerm(1, PodAffinityTerm(HOST, DATABASE)),)), True, id="drawn near"
+        ),
+        pytest.param(
+            Affinity(anti_preferred=(PreferredPodTerm(1, PodAffinityTerm(HOST, DATABASE)),)), True, id="disliked"
+        ),
+        pytest.param(_near(), False, id="what another requires to be there is its own affair"),
+        pytest.param(_apart(LabelSelector({"app": "web"})), False, id="other labels"),
+        pytest.param(
+            Affinity(anti_required=(PodAffinityTerm(HOST, DATABASE, namespaces=("lab",)),)), False, id="other namespace"
+        ),
+    ],
+)
+def test_only_pods_that_a_term_can_reach_are_asked_on_every_node(term: Affinity, *, is_touched: bool) -> None:
+    cluster = Cluster()
+    cluster.node("n0")
+    cluster.gang("owner", pod={"affinity": term})
+    cluster.gang("db")
+    pod = cluster.pods[-1]
+    cluster.pods[-1] = replace(pod, meta=replace(pod.meta, labels={"app": "database"}))
+    snapshot = cluster.snapshot()
+    session = open_session(snapshot, snapshot.shards[0])
+    tasks = {task.name: choices_of(session).is_plain(task) for task in session.tasks.values()}
+    assert tasks == {"owner-0": False, "db-0": not is_touched}

@@ -7,11 +7,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from gangdash.engine.model.podgroup import SubGroupSpec, TopologyConstraint
-from gangdash.engine.model.selectors import Taint, Toleration
+from gangdash.engine.model.selectors import Affinity, LabelSelector, PodAffinityTerm, Taint, Toleration
 from gangdash.engine.session import Session
-from tests.engine.builders import RACK, Cluster
+from tests.engine.builders import HOST, RACK, Cluster
 
 QUEUES = ("q0", "q1", "q2")
+LONELY = Affinity(anti_required=(PodAffinityTerm(HOST, LabelSelector()),))
+"""No other pod of its namespace on its node."""
 
 
 @st.composite
@@ -90,6 +92,8 @@ def _asking(draw: st.DrawFn, cluster: Cluster, name: str) -> None:
         queue=f"q{draw(st.integers(0, 3))}",
         kind=draw(st.sampled_from(["train", "build-preemptible", "build", "inference"])),
         cpu=draw(st.sampled_from([0, 3])),
+        namespace=draw(st.sampled_from(["team", "team", "lab"])),
+        pod=draw(st.sampled_from([None, None, {"affinity": LONELY}])),
         topology=draw(st.sampled_from([None, None, TopologyConstraint("topo", RACK, "")])),
         age=draw(st.integers(100, 9000)),
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gangdash.engine.model import digest
 from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.node import Node
 from gangdash.engine.model.pod import Pod
@@ -56,6 +57,11 @@ def preferred_terms(pod: Pod) -> tuple[tuple[int, PodAffinityTerm], ...]:
     return (*_weighted(pod.affinity.pod_preferred, 1), *_weighted(pod.affinity.anti_preferred, -1))
 
 
+def _outward_terms(pod: Pod) -> list[PodAffinityTerm]:
+    """Return the terms that matter to other pods: what it requires of them to be there is its own affair."""
+    return [*required_anti_terms(pod), *(term for _, term in preferred_terms(pod))]
+
+
 def _weighted(terms: Sequence[PreferredPodTerm], sign: int) -> list[tuple[int, PodAffinityTerm]]:
     return [(sign * t.weight, t.term) for t in terms]
 
@@ -81,6 +87,7 @@ def affinity_index(session: Session) -> PodAffinityIndex:
     index = PodAffinityIndex(nodes, session.snapshot.namespaces, (t.pod for t in session.tasks.values()))
     if index.active:
         session.listeners.append(index)
+        session.hooks.tells_apart.append(lambda task: index.touches(task.pod))
         for node in session.nodes.values():
             for placed in node.placed.values():
                 index.add(placed.task.pod, node.name)
@@ -116,10 +123,18 @@ class PodAffinityIndex:
     """Pods by node, kept current by ``add`` and ``remove``; idle when no pod has such a term."""
 
     def __init__(self, nodes: Mapping[str, Node], namespaces: Iterable[Meta], pods: Iterable[Pod]) -> None:
-        self.active = any(has_terms(pod) for pod in pods)
+        owners = [pod for pod in pods if has_terms(pod)]
+        self.active = bool(owners)
         self._nodes = nodes
         self._namespace_labels = {meta.name: meta.labels for meta in namespaces}
         self._placed: dict[str, dict[str, Pod]] = {}
+        self._outward = list({(digest.text(term), pod.meta.namespace): (term, pod) for pod in owners
+                              for term in _outward_terms(pod)}.values())  # fmt: skip
+        """Each term by which a pod of the session, once placed, may matter to others, with one owner of it."""
+
+    def touches(self, pod: Pod) -> bool:
+        """Whether its own terms, or those of any pod of the session, may tell nodes apart for the pod."""
+        return has_terms(pod) or any(self._term_matches(term, owner, pod) for term, owner in self._outward)
 
     def add(self, pod: Pod, node: str) -> None:
         if self.active:
