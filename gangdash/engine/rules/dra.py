@@ -9,6 +9,7 @@ Extended resources backed by a device class are left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gangdash.engine.model.cluster import ClusterSnapshot
@@ -191,11 +192,7 @@ class ClaimRules:
         An allocation that the task remembers is taken up again, whatever happened to its devices since.
         """
         held = dict(remembered.allocations) if remembered is not None else {}
-        for pod_claim in pod.claims:
-            name = claim_name(pod_claim)
-            state = self.state(pod.meta.namespace, name) if name is not None else None
-            if state is None:
-                continue
+        for pod_claim, state in self._existing(pod):
             devices = held.get(pod_claim.name)
             known = Allocation(devices, self._terms.get(devices)) if devices is not None else state.allocation
             allocation = known or self._allocate_one(state.claim, node)
@@ -210,17 +207,21 @@ class ClaimRules:
     def release(self, pod: Pod, remembered: Claims | None) -> Claims:
         """Give up the pod's reservations; a claim that nobody reserves any more loses its devices."""
         held = dict(remembered.allocations) if remembered is not None else {}
-        for pod_claim in pod.claims:
-            name = claim_name(pod_claim)
-            state = self.state(pod.meta.namespace, name) if name is not None else None
-            if state is None:
-                continue
+        for pod_claim, state in self._existing(pod):
             reserved = state.reserved - {_consumer(pod)}
             allocation = state.allocation if reserved else None
             self._states[state.claim.meta.key] = replace(state, allocation=allocation, reserved=reserved)
             if pod_claim.name in held:
                 held[pod_claim.name] = allocation.devices if allocation is not None else None
         return Claims.of(held)
+
+    def _existing(self, pod: Pod) -> Iterator[tuple[PodClaim, ClaimState]]:
+        """Yield the pod's claims that exist, each as it is when its turn comes."""
+        for pod_claim in pod.claims:
+            name = claim_name(pod_claim)
+            state = self.state(pod.meta.namespace, name) if name is not None else None
+            if state is not None:
+                yield pod_claim, state
 
     # Allocation
 
