@@ -22,6 +22,7 @@ from apps.api.deployments import DeploymentDetail, DeploymentList, DeploymentTim
 from apps.api.diagnose import DiagnoseAnswer, DiagnoseView
 from apps.api.gangs import GangAttempts, GangDetail, GangExplanation, GangList, GangSnapshot, GangTimeline
 from apps.api.history import ClusterCapacity, ClusterChanges, LoopList
+from apps.api.objectives import ObjectiveDetail, ObjectiveList
 from apps.api.reasons import ReasonDetail, ReasonList
 from apps.api.report_schedules import ScheduleDetail, ScheduleList
 from apps.api.reports import ReportDetail, ReportFile, ReportList
@@ -64,6 +65,8 @@ urlpatterns: list[URLPattern] = [
     path("checks", CheckList.as_view(), name="checks"),
     path("reasons", ReasonList.as_view(), name="reasons"),
     path("reasons/<str:code>", ReasonDetail.as_view(), name="reason"),
+    path("objectives", ObjectiveList.as_view(), name="objectives"),
+    path("objectives/<int:objective_id>", ObjectiveDetail.as_view(), name="objective"),
     path("reports", ReportList.as_view(), name="reports"),
     path("reports/<int:report_id>", ReportDetail.as_view(), name="report"),
     path("reports/<int:report_id>/files/<str:form>", ReportFile.as_view(), name="report-file"),

@@ -27,7 +27,9 @@ from gangdash import __version__
 
 THEME_COOKIE = "gangdash_theme"
 THEMES = frozenset({"light", "dark"})
-CLUSTER_PAGES = frozenset({"triage", "gangs", "deployments", "queues", "topology", "nodes", "alerts", "checks"})
+CLUSTER_PAGES = frozenset(
+    {"triage", "gangs", "deployments", "queues", "topology", "nodes", "alerts", "objectives", "checks"}
+)
 """Pages that show one cluster or all of them, as the address says."""
 
 P = ParamSpec("P")
@@ -102,6 +104,7 @@ def sections(cluster: str = "", *, is_admin: bool = False, first: str = "") -> t
             (
                 place("alerts", "Alerts", "bell", "l"),
                 place("reports", "Reports", "report", "e", keep=False),
+                place("objectives", "Objectives", "clock", "o"),
                 *channels,
             ),
         ),

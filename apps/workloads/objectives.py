@@ -144,6 +144,14 @@ def objective_standing(*, objective: ServiceObjective, now: datetime, window: ti
     )
 
 
+def objective_standings(*, cluster_id: int, now: datetime) -> list[tuple[ServiceObjective, Standing]]:
+    """Return every objective of a cluster with how it stands, the cluster's own first."""
+    return [
+        (objective, objective_standing(objective=objective, now=now))
+        for objective in objective_list(cluster_id=cluster_id)
+    ]
+
+
 def standing_of(judged: Iterable[Judged], *, objective: ServiceObjective, start: datetime, end: datetime) -> Standing:
     """Count outcomes."""
     counts: Counter[Outcome] = Counter()

@@ -33,6 +33,7 @@ READS = [
     "/api/v1/alerts/rules",
     "/api/v1/alerts/routes",
     "/api/v1/alerts/mutes",
+    "/api/v1/objectives",
     "/api/v1/reports",
     "/api/v1/report-schedules",
     "/api/v1/reasons",

@@ -39,6 +39,7 @@ ARGS: dict[str, tuple[object, ...]] = {
     "alert-rule-remove": ("never_fits",),
     "alert-route": (1,),
     "alert-route-remove": (1,),
+    "objective-remove": (1,),
     "report": (1,),
     "report-fragment": (1,),
     "report-send": (1,),
