@@ -33,9 +33,9 @@ PLAN = {
 }
 
 
-def kept(cluster: Cluster, content: Content | None = None, **values: Any) -> Report:
+def kept(cluster: Cluster, said: Content | None = None, **values: Any) -> Report:
     """Store a report as one that was made."""
-    said = content or samples.content()
+    said = said or samples.content()
     given = {
         "title": "On demand",
         "start": said.start,
@@ -126,7 +126,7 @@ def test_a_waiting_report_shows_how_far_it_is_and_then_itself(world: World, as_a
 def test_a_failed_report_and_one_of_another_version_say_so(world: World, as_alice: Client) -> None:
     failed = kept(world.cluster, state=ReportState.FAILED, content="", detail="It broke.")
     assert "This report was not made. It broke." in visible_text(as_alice.get(f"/reports/{failed.pk}/").content)
-    strange = kept(world.cluster, content=samples.content())
+    strange = kept(world.cluster)
     Report.objects.filter(pk=strange.pk).update(content="{}")
     assert "written by another version" in visible_text(as_alice.get(f"/reports/{strange.pk}/").content)
     assert as_alice.get(f"/reports/{strange.pk}/report.csv").status_code == 404

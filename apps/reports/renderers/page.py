@@ -15,7 +15,7 @@ from apps.reports import words
 from apps.reports.charts import Picture, picture
 from apps.reports.content import Cell, Column, Content, Figure, Section, Table
 
-NARROW_COLUMNS = 4
+NARROW_COLUMNS = 5
 HEADLINE = "headline"
 
 
@@ -29,11 +29,12 @@ class FigureView:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """Rows with the column of each cell, and how many rows are left out."""
+    """Rows with the column of each cell, and how many rows are left out. Wide tables take a line of their own."""
 
     table: Table
     rows: tuple[tuple[tuple[Column, Cell], ...], ...]
     left_out: int
+    is_wide: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +93,13 @@ def view_of(content: Content) -> ReportView:
 
 
 def _section(section: Section, zone: str) -> SectionView:
-    narrow = all(len(table.columns) <= NARROW_COLUMNS for table in section.tables)
+    tables = tuple(_table(table) for table in section.tables)
     return SectionView(
         section=section,
         figures=tuple(_figures(section)),
-        tables=tuple(_table(table) for table in section.tables),
+        tables=tables,
         pictures=tuple(_pictures(section, zone)),
-        is_wide=bool(section.charts) or not narrow,
+        is_wide=bool(section.charts) or len(tables) > 1 or any(table.is_wide for table in tables),
     )
 
 
@@ -109,7 +110,7 @@ def _figures(section: Section) -> Iterator[FigureView]:
 
 def _table(table: Table) -> TableView:
     rows = tuple(tuple(zip(table.columns, row, strict=True)) for row in table.rows)
-    return TableView(table, rows, max(table.total - len(table.rows), 0))
+    return TableView(table, rows, max(table.total - len(table.rows), 0), len(table.columns) > NARROW_COLUMNS)
 
 
 def _pictures(section: Section, zone: str) -> Iterator[PictureView]:

@@ -15,7 +15,8 @@ COLUMNS = (
     "cluster", "start", "end", "section", "kind", "name", "row", "row_label", "column", "value", "unit", "text",
     "known", "before", "link",
 )  # fmt: skip
-FORMULA_STARTS = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n")
+FORMULA_STARTS = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""The last four are the full-width forms, which some spreadsheets take for the same."""
 Row = dict[str, str | float | int | None]
 
 
