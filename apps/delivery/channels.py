@@ -29,6 +29,10 @@ from apps.errors import ApplicationError
 RECIPIENTS_MAX = 50
 NAMES_MAX = 200
 SECRET_MAX = 500
+FILLED = (
+    "name", "host", "sealed", "slack_channel", "recipients", "clusters", "namespaces", "digest_after",
+    "digest_minutes", "quiet_zone", "quiet_days", "quiet_from", "quiet_to", "quiet_pages_pass",
+)  # fmt: skip
 ZONES = tuple(sorted(zoneinfo.available_timezones() - {"localtime", "Factory"}))
 """Without the machine's own zone, whose name means something else elsewhere."""
 
@@ -93,7 +97,7 @@ def channel_create(*, kind: ChannelKind, values: ChannelValues, actor: User, add
     made = secrets.token_urlsafe(32) if kind == ChannelKind.WEBHOOK and not values.signing_key else ""
     channel = Channel(kind=kind)
     _fill(channel, values, {"signing_key": made} if made else {})
-    _save(channel)
+    _save(channel, fields=None)
     _audit("channel.create", channel, actor, address)
     return NewChannel(channel, made)
 
@@ -103,9 +107,11 @@ def channel_update(*, channel: Channel, values: ChannelValues, actor: User, addr
     """Change a channel; with a new secret or place it is given another try at once."""
     before = (channel.sealed, channel.slack_channel, channel.recipients)
     _fill(channel, values, {})
+    fields = [*FILLED]
     if before != (channel.sealed, channel.slack_channel, channel.recipients):
         channel.stopped_at = channel.wait_since = channel.wait_until = None
-    _save(channel)
+        fields += ["stopped_at", "wait_since", "wait_until"]
+    _save(channel, fields=fields)
     _audit("channel.update", channel, actor, address)
     transaction.on_commit(send_ask, robust=True)
 
@@ -153,10 +159,11 @@ def _audit(action: str, channel: Channel, actor: User, address: str | None) -> N
     audit_record(action=action, actor=actor, target=channel.name, details=details, address=address)
 
 
-def _save(channel: Channel) -> None:
+def _save(channel: Channel, *, fields: list[str] | None) -> None:
+    """Write what was filled in, and nothing that a sender may be writing at the same time."""
     try:
         with transaction.atomic():
-            channel.save()
+            channel.save(update_fields=fields)
     except IntegrityError as error:
         raise ApplicationError("channel_name_taken", f"There is a channel named {channel.name!r} already") from error
 

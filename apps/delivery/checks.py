@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 
 from apps.delivery.vault import KEY_LENGTH_MIN, has_key
 
 
 def check_messages(**_options: Any) -> list[CheckMessage]:
-    """Check the key for secrets, the proxy and the file of authorities."""
+    """Check the key for secrets, the proxy, the file of authorities and what mails are from."""
     return list(_faults())
 
 
@@ -42,3 +45,17 @@ def _faults() -> Iterator[CheckMessage]:
             hint="Name a PEM file of authorities.",
             id="gangdash.E011",
         )
+    if settings.EMAIL_HOST and not _is_address(settings.DEFAULT_FROM_EMAIL):
+        yield Error(
+            "GANGDASH_MAIL_FROM is no e-mail address.",
+            hint="Write it like gangdash@example.com or gangdash <gangdash@example.com>.",
+            id="gangdash.E012",
+        )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        validate_email(parseaddr(text)[1])
+    except ValidationError:
+        return False
+    return True

@@ -136,6 +136,9 @@ def _exchange(session: requests.Session, url: str, call: Call) -> Reply:
         raise TransportError(f"{host} did not answer in time", may_have_arrived=True) from None
     except requests.exceptions.RequestException as error:
         raise _broken(host, error) from None
+    except OSError:
+        # All that is left of these is the file of authorities, which the library looks for with each request.
+        raise TransportError("GANGDASH_WEBHOOK_CA_FILE cannot be read") from None
 
 
 def _answer(response: requests.Response, deadline: float) -> bytes:

@@ -191,6 +191,16 @@ def test_tls_goes_to_the_checked_address_and_the_named_host(
     assert tls_side.requests[0].headers["host"] == f"hooks.test:{tls_side.port}"
 
 
+def test_a_lost_file_of_authorities_is_tried_again_and_named(
+    make_channel: MakeChannel, tls_side: FarSide, trusted: Settings
+) -> None:
+    trusted.GANGDASH_WEBHOOK_CA_FILE = "/no/such/file"
+    row = one(make_channel(url=f"{tls_side.url}/x"))
+    send_due(now=NOW)
+    row.refresh_from_db()
+    assert (row.state, row.may_repeat, row.detail) == (DUE, False, "GANGDASH_WEBHOOK_CA_FILE cannot be read")
+
+
 def test_tls_to_a_bare_address_checks_the_address(
     make_channel: MakeChannel, tls_side: FarSide, trusted: Settings
 ) -> None:

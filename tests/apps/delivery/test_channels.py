@@ -130,6 +130,15 @@ def test_a_new_address_gives_a_stopped_channel_another_try(alice: User) -> None:
     assert Channel.objects.get().stopped_at is None
 
 
+def test_a_change_does_not_undo_what_a_sender_has_just_written(alice: User) -> None:
+    channel = create(alice)
+    Channel.objects.update(stopped_at=NOW, last_success_at=NOW, is_enabled=False)
+    channel_update(channel=channel, values=ChannelValues(name="renamed"), actor=alice)
+    channel.refresh_from_db()
+    assert (channel.name, channel.stopped_at, channel.last_success_at) == ("renamed", NOW, NOW)
+    assert not channel.is_enabled
+
+
 def test_names_are_told_only_where_the_channel_may(alice: User) -> None:
     channel = create(alice, clusters=("east",), namespaces=("team-a",))
     assert channel.may_tell(cluster="east", namespace="team-a")
@@ -276,7 +285,10 @@ def test_production_without_a_key_does_not_start(settings: Settings, monkeypatch
     settings.GANGDASH_SECRETS_KEYS = []
     settings.GANGDASH_WEBHOOK_PROXY = "proxy:3128"
     settings.GANGDASH_WEBHOOK_CA_FILE = "/no/such/file"
-    assert {"gangdash.E010", "gangdash.E011"} <= ids()
+    settings.EMAIL_HOST, settings.DEFAULT_FROM_EMAIL = "mail.example", "gangdash"
+    assert {"gangdash.E010", "gangdash.E011", "gangdash.E012"} <= ids()
+    settings.DEFAULT_FROM_EMAIL = "gangdash <gangdash@mail.example>"
+    assert "gangdash.E012" not in ids()
     assert "gangdash.E008" not in ids()
     monkeypatch.setattr(vault, "is_embedded", lambda: False)
     assert "gangdash.E008" in ids()
