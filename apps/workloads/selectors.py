@@ -42,6 +42,11 @@ NUL = "\x00"
 LOOP_WINDOW = timedelta(hours=2)
 LOOP_TIMES = 3
 """So many failed attempts, or evictions, within the window are a loop."""
+_LISTED = (
+    "cluster__name", "uid", "kind", "namespace", "name", "queue", "shape", "gpus_waiting", "pods_waiting", "verdict",
+    "code", "who", "certainty", "sentence", "subject", "waiting_since", "diagnosed_as_of",
+)  # fmt: skip
+"""Columns of the list that waits: thousands of rows are read for it, and the other half of each is not shown."""
 ORDERINGS = ("waiting_since", "gpus", "gpus_waiting", "queue", "namespace", "name", "verdict", "created_at")
 """What lists may be sorted by; a leading minus reverses it."""
 
@@ -258,7 +263,7 @@ def who_tiles(*, scope: Scope, view: GangFilter | None = None) -> list[WhoTile]:
 def cause_groups(*, scope: Scope, view: GangFilter | None = None) -> list[CauseGroup]:
     """Return the waiting gangs grouped by cause, most GPUs first; one query."""
     found: dict[tuple[str, str, str], list[Gang]] = {}
-    for gang in gang_waiting_list(scope=scope, view=view):
+    for gang in gang_waiting_list(scope=scope, view=view).only(*_LISTED):
         found.setdefault((gang.verdict, gang.code, gang.subject), []).append(gang)
     groups = [
         CauseGroup(
