@@ -18,6 +18,7 @@ from apps.reports.models import Report
 from apps.reports.renderers import CONTENT_TYPES, file_name, mail, render
 from apps.reports.renderers.prepare import IN_SITE, prepared
 
+UNTITLED = "Health report"
 FACTS_MAX = 8
 LINES_MAX = 5
 
@@ -30,9 +31,10 @@ def report_message(
     forms = [ReportForm(form) for form in attached] if is_mail else []
     link = f"{base_url}{report_path(report.pk)}" if base_url else ""
     return Message(
-        title=f"{report.title}, {words.length(report.start, report.end)} to {words.moment(report.end, content.zone)}",
+        label=report.title,
+        title=(content.headline or (UNTITLED,))[0].rstrip("."),
         cluster=content.cluster,
-        text=" ".join(content.headline),
+        text=" ".join(content.headline[1:]),
         lines=tuple(_waiting(content)),
         facts=tuple(_facts(content)),
         links=(Link("Open the report", report_path(report.pk), "open_report"),),
@@ -79,7 +81,7 @@ def _waiting(content: Content) -> Iterable[Line]:
 
 
 def _context(report: Report, content: Content) -> str:
-    parts = [f"Covers {words.span(content)}"]
+    parts = [f"{words.length(report.start, report.end)}: {words.span(content)}"]
     if report.missed:
         times = "moment" if report.missed == 1 else "moments"
         parts.append(f"{report.missed} earlier {times} of this schedule passed without a report")

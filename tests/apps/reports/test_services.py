@@ -396,7 +396,7 @@ def test_channels_are_told_with_files_links_and_the_whole_text(
     assert [file.name.rpartition(".")[2] for file in message.attachments] == ["csv", "md"]
     assert b"https://gangdash.example/clusters/fjord-1/gangs/" in message.attachments[1].content
     assert "Open the full report" in message.html
-    assert message.text.startswith("8 gangs wait for 102 GPUs")
+    assert message.title.startswith("8 gangs wait for 102 GPUs")
     assert message.lines[0].name == "whisper-large-ft-1"
     assert "2 earlier moments of this schedule passed without a report" in message.context
     assert "not read: device utilisation" in message.context
