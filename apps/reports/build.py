@@ -15,6 +15,7 @@ from django.conf import settings
 
 from apps.clusters.models import Cluster
 from apps.diagnosis.models import Snapshot
+from apps.errors import ApplicationError
 from apps.inventory.models import Node
 from apps.reports import links
 from apps.reports.content import Cell, Content, Figure, NotRead, Section
@@ -70,6 +71,8 @@ def build_content(
     zone: str = "UTC",
 ) -> Content:
     """Return the report of one cluster over ``[start, end)``; what lies after ``now`` is not there yet."""
+    if start >= min(end, now):
+        raise ApplicationError("range_not_valid", "Range: it has not begun, or ends before it begins")
     period = Period(cluster.name, cluster.pk, start, min(end, now), now, zone, _known_from(cluster, now))
     facts = facts_read(cluster, period)
     views = _views(period)

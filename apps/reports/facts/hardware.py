@@ -112,6 +112,9 @@ def outage_of(period: Period, before: Change | None, changes: Iterable[Change], 
     standing, since = before, period.start
     away, times = 0.0, 0
     for change in changes:
+        if standing is None and change.was not in {"", GONE}:
+            # The row of the state before is no longer kept, but the change says what it was.
+            standing = Change(change.subject, period.start, change.was, "", "")
         if standing is not None and standing.state != up:
             away += (change.at - since).total_seconds()
         times += change.state != up and (standing is None or standing.state == up)

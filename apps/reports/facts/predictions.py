@@ -17,11 +17,10 @@ from django.db.models import OuterRef, Subquery
 from apps.clusters.models import Cluster
 from apps.diagnosis.models import ExplanationRecord
 from apps.reports.facts.period import Period
-from apps.reports.facts.waiting import Told, WaitingFacts, WaitingGang, told_decode
+from apps.reports.facts.waiting import HELD_CODES, Told, WaitingFacts, WaitingGang, told_decode
 from apps.reports.prediction import Calibration, Estimate, HolderRun, NoEstimate, calibrate, estimate
 from apps.workloads.models import Attempt
 from gangdash.engine.identifiers import Unit
-from gangdash.engine.verdict import ReasonCode
 
 RUNS_KEPT = 20_000
 TEAM_RUNS_LEAST = 5
@@ -32,26 +31,17 @@ CASES = 200
 CANDIDATES = 500
 """Of past starts, so many are looked at for an explanation from before."""
 NAMES_AT_ONCE = 200
-HELD_CODES = frozenset(
-    {
-        ReasonCode.GPUS_BUSY,
-        ReasonCode.FRAGMENTED,
-        ReasonCode.DOMAIN_BUSY,
-        ReasonCode.FAIR_SHARE_REACHED,
-        ReasonCode.HOLDERS_PROTECTED,
-        ReasonCode.QUEUE_LIMIT,
-        ReasonCode.QUEUED_BEHIND,
-        ReasonCode.WAITS_FOR_RELEASE,
-    }
-)
-"""What ends by itself once holders end."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionFacts:
-    """Those who wait for holders with their estimates, costliest first, and the error of past ones."""
+    """Those who wait for holders with their estimates, costliest first, and the error of past ones.
+
+    ``total`` counts all who wait for holders, ``others`` those who wait for something else.
+    """
 
     gangs: tuple[tuple[WaitingGang, Estimate | NoEstimate], ...] = ()
+    total: int = 0
     others: int = 0
     past: Calibration = field(default_factory=lambda: Calibration(0, 0))
 
@@ -84,15 +74,16 @@ def _until(runs: Sequence[tuple[datetime, float]], at: datetime) -> tuple[float,
 
 def prediction_facts(cluster: Cluster, period: Period, waiting: WaitingFacts) -> PredictionFacts:
     """Return the estimates of one moment and the error of those of the span before it."""
-    held = [gang for gang in waiting.gangs if gang.code in HELD_CODES and gang.told and gang.told.holders]
+    held = waiting.held[:ESTIMATED]
     history = run_history(cluster, period.end)
     cases = list(_past_cases(cluster, period))
-    told = [*(gang.told for gang in held[:ESTIMATED] if gang.told), *(told for told, _, _, _ in cases)]
+    told = [*(gang.told for gang in held if gang.told), *(told for told, _, _, _ in cases)]
     holders = holders_named(cluster, {holder.gang for item in told for holder in item.holders})
     return PredictionFacts(
-        gangs=tuple((gang, _estimate(gang.told, gang.gpus, period.end, holders, history)) for gang in held[:ESTIMATED]
+        gangs=tuple((gang, _estimate(gang.told, gang.gpus, period.end, holders, history)) for gang in held
                     if gang.told),
-        others=len(waiting.gangs) - len(held),
+        total=waiting.held_total,
+        others=waiting.total - waiting.held_total,
         past=calibrate([(_estimate(told, gpus, at, holders, history), took) for told, gpus, at, took in cases]),
     )  # fmt: skip
 

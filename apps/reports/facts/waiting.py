@@ -6,9 +6,10 @@ Rests on the timelines, which know each moment that is kept, and on the newest e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 from django.db.models import OuterRef, Q, Subquery
@@ -18,9 +19,26 @@ from apps.diagnosis.models import ExplanationRecord, ReasonTimeline
 from apps.reports.facts.waits import GangFacts
 from apps.workloads.choices import GangState
 from gangdash.documents.model import BindingEntry, FixEntry, HolderEntry, SchedulerEntry
-from gangdash.engine.verdict import Certainty, Match
+from gangdash.engine.verdict import Certainty, Match, ReasonCode
 
 GANGS_AT_ONCE = 500
+KEPT = 100
+"""Gangs of each list that are kept one by one; all are counted."""
+SILENT_AFTER = timedelta(minutes=5)
+"""Who waits for less may not have had its turn yet."""
+HELD_CODES = frozenset(
+    {
+        ReasonCode.GPUS_BUSY,
+        ReasonCode.FRAGMENTED,
+        ReasonCode.DOMAIN_BUSY,
+        ReasonCode.FAIR_SHARE_REACHED,
+        ReasonCode.HOLDERS_PROTECTED,
+        ReasonCode.QUEUE_LIMIT,
+        ReasonCode.QUEUED_BEHIND,
+        ReasonCode.WAITS_FOR_RELEASE,
+    }
+)
+"""What ends by itself once holders end."""
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -56,55 +74,136 @@ class WaitingGang:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingFacts:
-    """Those who wait at a moment, by what they have cost: most GPU-seconds first."""
+class Ask:
+    """The cheapest change of so many gangs, who makes it, and the GPUs that they wait for."""
 
+    who: str
+    sentence: str
+    gangs: int
+    gpus: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFacts:
+    """Those who wait at a moment: sums over all of them, and the first of each list.
+
+    ``gangs`` and ``held`` (whose holders are known) are by GPU-seconds waited, most first; ``silent``, of which the
+    scheduler says nothing, by age; ``asks`` by GPUs.
+    """
+
+    total: int = 0
+    gpus: float = 0.0
+    oldest: WaitingGang | None = None
     gangs: tuple[WaitingGang, ...] = ()
+    held: tuple[WaitingGang, ...] = ()
+    held_total: int = 0
+    silent: tuple[WaitingGang, ...] = ()
+    silent_total: int = 0
+    asks: tuple[Ask, ...] = ()
     matches: Counter[str] = field(default_factory=Counter)
     certainties: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def gpus(self) -> float:
-        return sum(gang.gpus for gang in self.gangs)
-
-    @property
-    def oldest(self) -> WaitingGang | None:
-        return min(self.gangs, key=lambda gang: (gang.since, gang.gang.pk), default=None)
 
     @property
     def told(self) -> int:
         """Return how many have an explanation that is kept."""
         return sum(self.certainties.values())
 
-    def silent(self, before: datetime) -> tuple[WaitingGang, ...]:
-        """Return those who wait since before a moment and of whom the scheduler has said nothing."""
-        return tuple(g for g in self.gangs if g.since <= before and g.told and g.told.scheduler.match is Match.SILENT)
+
+class First:
+    """Keeps the first few of many by a key, and their number."""
+
+    def __init__(self, key: Callable[[WaitingGang], tuple[Any, ...]]) -> None:
+        self._key = key
+        self._found: list[WaitingGang] = []
+        self.total = 0
+
+    def add(self, gang: WaitingGang) -> None:
+        self.total += 1
+        self._found.append(gang)
+        if len(self._found) > 2 * KEPT:
+            self._found = list(self.result())
+
+    def result(self) -> tuple[WaitingGang, ...]:
+        return tuple(sorted(self._found, key=self._key)[:KEPT])
+
+
+class WaitingTally:
+    """Sums those who wait, one after the other."""
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+        self._gpus = 0.0
+        self._all, self._held = First(self._cost), First(self._cost)
+        self._oldest, self._silent = First(_age), First(_age)
+        self._asks: dict[tuple[str, str], list[float]] = {}
+        self._matches: Counter[str] = Counter()
+        self._certainties: Counter[str] = Counter()
+
+    def _cost(self, gang: WaitingGang) -> tuple[Any, ...]:
+        return -gang.gpu_seconds(self._at), gang.since, gang.gang.pk
+
+    def add(self, gang: WaitingGang) -> None:
+        """Add one gang."""
+        self._gpus += gang.gpus
+        self._all.add(gang)
+        self._oldest.add(gang)
+        if gang.told is not None:
+            self._add_told(gang, gang.told)
+
+    def _add_told(self, gang: WaitingGang, told: Told) -> None:
+        self._matches[told.scheduler.match] += 1
+        self._certainties[told.certainty] += 1
+        if told.scheduler.match is Match.SILENT and gang.since <= self._at - SILENT_AFTER:
+            self._silent.add(gang)
+        if gang.code in HELD_CODES and told.holders:
+            self._held.add(gang)
+        if told.fixes:
+            ask = self._asks.setdefault((told.fixes[0].who, told.fixes[0].sentence), [0, 0.0])
+            ask[0] += 1
+            ask[1] += gang.gpus
+
+    def result(self) -> WaitingFacts:
+        asks = [Ask(who, sentence, int(gangs), gpus) for (who, sentence), (gangs, gpus) in self._asks.items()]
+        return WaitingFacts(
+            total=self._all.total,
+            gpus=self._gpus,
+            oldest=next(iter(self._oldest.result()), None),
+            gangs=self._all.result(),
+            held=self._held.result(),
+            held_total=self._held.total,
+            silent=self._silent.result(),
+            silent_total=self._silent.total,
+            asks=tuple(sorted(asks, key=lambda ask: (-ask.gpus, ask.who, ask.sentence))),
+            matches=self._matches,
+            certainties=self._certainties,
+        )
+
+
+def _age(gang: WaitingGang) -> tuple[Any, ...]:
+    return gang.since, gang.gang.pk
 
 
 def waiting_facts(cluster: Cluster, at: datetime) -> WaitingFacts:
     """Return who waits at a moment."""
-    gangs = list(_waiting(cluster, at))
-    told = [gang.told for gang in gangs if gang.told is not None]
-    return WaitingFacts(
-        gangs=tuple(sorted(gangs, key=lambda gang: (-gang.gpu_seconds(at), gang.since, gang.gang.pk))),
-        matches=Counter(str(item.scheduler.match) for item in told),
-        certainties=Counter(str(item.certainty) for item in told),
-    )
-
-
-def _waiting(cluster: Cluster, at: datetime) -> Iterator[WaitingGang]:
     held = ReasonTimeline.objects.filter(
         Q(closed_at=None) | Q(closed_at__gt=at), gang__cluster=cluster, opened_at__lte=at, state=GangState.WAITS
     )
-    rows = list(held.select_related("gang").defer("snapshot").order_by("gang_id"))
-    for first in range(0, len(rows), GANGS_AT_ONCE):
-        part = rows[first : first + GANGS_AT_ONCE]
-        told = told_at(cluster, [row.gang_id for row in part], at)
-        # The column is of now; a gang that ran since then has lost what it said at that moment.
-        since = {row.gang_id: row.gang.waiting_since for row in part if row.gang.waiting_since is not None}
-        late = [row.gang_id for row in part if row.gang_id not in since or since[row.gang_id] > at]
-        since |= waiting_from(late, at)
-        yield from (_gang(row, since[row.gang_id], told.get(row.gang_id)) for row in part)
+    tally, keys = WaitingTally(at), sorted(held.values_list("pk", flat=True))
+    for first in range(0, len(keys), GANGS_AT_ONCE):
+        for gang in _gangs(cluster, keys[first : first + GANGS_AT_ONCE], at):
+            tally.add(gang)
+    return tally.result()
+
+
+def _gangs(cluster: Cluster, keys: Sequence[int], at: datetime) -> Iterator[WaitingGang]:
+    """Yield the gangs of some rows that hold at a moment."""
+    rows = list(ReasonTimeline.objects.filter(pk__in=keys).select_related("gang").order_by("pk"))
+    told = told_at(cluster, [row.gang_id for row in rows], at)
+    # The column is of now; a gang that ran since then has lost what it said at that moment.
+    since = {row.gang_id: row.gang.waiting_since for row in rows if row.gang.waiting_since is not None}
+    late = [row.gang_id for row in rows if row.gang_id not in since or since[row.gang_id] > at]
+    since |= waiting_from(late, at)
+    yield from (_gang(row, since[row.gang_id], told.get(row.gang_id)) for row in rows)
 
 
 def waiting_from(gangs: Sequence[int], at: datetime) -> dict[int, datetime]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from apps.reports import links
 from apps.reports.content import Section
 from apps.reports.facts.period import Period
-from apps.reports.facts.waiting import WaitingFacts
+from apps.reports.facts.waiting import SILENT_AFTER, WaitingFacts
 from apps.reports.facts.waits import FLAP_CHANGES, FLAP_WINDOW, WaitFacts
 from apps.reports.sections.words import (
     ROWS,
@@ -26,7 +24,6 @@ from apps.reports.sections.words import (
 )
 from gangdash.engine.verdict import ReasonCode
 
-SILENT_AFTER = timedelta(minutes=5)
 SILENCES = (ReasonCode.SCHEDULER_SILENT, ReasonCode.CONTROLLER_SILENT)
 FLAPPER_COLUMNS = (words("gang", "Gang"), words("queue", "Queue"), numbers("changes", "Changes"), words("at", "From"))
 SILENT_COLUMNS = (words("gang", "Gang"), words("queue", "Queue"), numbers("waits", "Waits"), words("code", "Our code"))
@@ -34,7 +31,6 @@ SILENT_COLUMNS = (words("gang", "Gang"), words("queue", "Queue"), numbers("waits
 
 def flapping_section(period: Period, *, waits: WaitFacts, waiting: WaitingFacts) -> Section:
     """Build the section."""
-    silent = waiting.silent(period.end - SILENT_AFTER)
     flappers = [
         (
             gang_cell(period.cluster, f.gang, f.at),
@@ -49,24 +45,24 @@ def flapping_section(period: Period, *, waits: WaitFacts, waiting: WaitingFacts)
             gang_cell(period.cluster, g.gang, period.end), said(g.gang.queue),
             lasting((period.end - g.since).total_seconds()), said(g.code, links.reason(g.code)),
         )
-        for g in silent[:ROWS]
+        for g in waiting.silent[:ROWS]
     ]  # fmt: skip
     named = sum(waits.opened.get(code, 0) for code in SILENCES)
     return Section(
         "flapping",
         9,
         "Flapping and silent waits",
-        sentences=(_sentence(waits, len(silent)),),
+        sentences=(_sentence(waits, waiting.silent_total),),
         figures=(
             figure("flappers", "Flapping gangs", waits.flappers_total),
-            figure("silent", "Silent waits at the end", len(silent)),
+            figure("silent", "Silent waits at the end", waiting.silent_total),
             figure("silences", "Times a scheduler or controller was silent", named),
         ),
         tables=(
             table("flappers", "Most changes", FLAPPER_COLUMNS, flappers, empty="No reason flapped.",
                   total=waits.flappers_total),
             table("silent", "Silent waits", SILENT_COLUMNS, quiet, empty="No gang waits in silence.",
-                  total=len(silent)),
+                  total=waiting.silent_total),
         ),
     )  # fmt: skip
 

@@ -47,7 +47,7 @@ def headline_section(
 
 def _figures(period: Period, waiting: WaitingFacts, waits: WaitFacts, objective: ObjectiveFacts) -> Iterator[Figure]:
     at = links.triage_at(period.cluster, period.end)
-    yield figure("waiting_gangs", "Waiting gangs", len(waiting.gangs), link=at)
+    yield figure("waiting_gangs", "Waiting gangs", waiting.total, link=at)
     yield figure("waiting_gpus", "Waiting GPUs", waiting.gpus, unit="GPUs", link=at)
     yield gpu_hours("gpu_hours", "GPU-hours waited", waits.gpu_seconds, link=at)
     share = objective.span.share
@@ -60,7 +60,7 @@ def waiting_sentence(period: Period, waiting: WaitingFacts) -> str:
     oldest = waiting.oldest
     if oldest is None:
         return f"No gang waited at {moment(period.end, period.zone)}."
-    who = f"{counted(len(waiting.gangs), 'gang')} {'waits' if len(waiting.gangs) == 1 else 'wait'}"
+    who = f"{counted(waiting.total, 'gang')} {'waits' if waiting.total == 1 else 'wait'}"
     age = span((period.end - oldest.since).total_seconds())
     return f"{who} for {counted(waiting.gpus, 'GPU')}, the oldest for {age}: {sentence_part(oldest.sentence)}."
 

@@ -44,7 +44,7 @@ def prediction_section(period: Period, *, predictions: PredictionFacts) -> Secti
         sentences=(_sentence(predictions.past),),
         figures=tuple(_figures(predictions.past)),
         tables=(
-            table("estimates", "When enough GPUs could be free", COLUMNS, rows, total=len(predictions.gangs),
+            table("estimates", "When enough GPUs could be free", COLUMNS, rows, total=predictions.total,
                   empty="No gang waits for holders that are known."),
         ),
         notes=tuple(_notes(predictions)),

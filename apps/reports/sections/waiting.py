@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from apps.reports import links
 from apps.reports.content import Cell, Section, Table
 from apps.reports.facts.period import Period
@@ -50,8 +48,8 @@ def waiting_section(period: Period, *, waiting: WaitingFacts) -> Section:
     """Build the section."""
     rows = [_row(period, gang) for gang in waiting.gangs[:ROWS]]
     at = moment(period.end, period.zone)
-    sentence = f"{counted(len(waiting.gangs), 'gang')} waited at {at}." if rows else f"No gang waited at {at}."
-    lost = len(waiting.gangs) - waiting.told
+    sentence = f"{counted(waiting.total, 'gang')} waited at {at}." if rows else f"No gang waited at {at}."
+    lost = waiting.total - waiting.told
     note = f"What was said of {counted(lost, 'gang')} at that moment is no longer kept." if lost else ""
     return Section(
         "waiting",
@@ -59,11 +57,11 @@ def waiting_section(period: Period, *, waiting: WaitingFacts) -> Section:
         "Waiting now",
         sentences=(sentence,),
         figures=(
-            figure("gangs", "Gangs", len(waiting.gangs), link=links.triage_at(period.cluster, period.end)),
+            figure("gangs", "Gangs", waiting.total, link=links.triage_at(period.cluster, period.end)),
             figure("gpus", "GPUs", waiting.gpus, unit="GPUs", link=links.triage_at(period.cluster, period.end)),
         ),
         tables=(
-            table("gangs", "By GPU-hours waited", COLUMNS, rows, empty="No gang waits.", total=len(waiting.gangs)),
+            table("gangs", "By GPU-hours waited", COLUMNS, rows, empty="No gang waits.", total=waiting.total),
             _asks(period, waiting),
         ),
         notes=(note,) if note else (),
@@ -87,19 +85,13 @@ def _row(period: Period, gang: WaitingGang) -> tuple[Cell, ...]:
 
 def _asks(period: Period, waiting: WaitingFacts) -> Table:
     """List the best options of all who wait: what one change starts is asked for once, most GPUs first."""
-    starts: dict[tuple[str, str], list[WaitingGang]] = defaultdict(list)
-    for gang in waiting.gangs:
-        if gang.told and gang.told.fixes:
-            starts[gang.told.fixes[0].who, gang.told.fixes[0].sentence].append(gang)
-    asks = sorted(((sum(g.gpus for g in gangs), who, ask, len(gangs)) for (who, ask), gangs in starts.items()),
-                  key=lambda ask: (-ask[0], ask[1:]))  # fmt: skip
+    link = links.triage_at(period.cluster, period.end)
     rows = [
-        (said(who.replace("_", " "), links.triage_at(period.cluster, period.end)), said(clip(ask, 160)),
-         amount(gangs), amount(gpus))
-        for gpus, who, ask, gangs in asks[:ROWS]
-    ]  # fmt: skip
+        (said(ask.who.replace("_", " "), link), said(clip(ask.sentence, 160)), amount(ask.gangs), amount(ask.gpus))
+        for ask in waiting.asks[:ROWS]
+    ]
     none = "No change is known that would start a waiting gang."
-    return table("asks", "Ask by who acts", ASK_COLUMNS, rows, empty=none, total=len(asks))
+    return table("asks", "Ask by who acts", ASK_COLUMNS, rows, empty=none, total=len(waiting.asks))
 
 
 def needs(gang: WaitingGang) -> str:

@@ -62,6 +62,7 @@ def test_who_waits_at_the_end_costliest_first(told: tuple[Week, Facts, Content])
     def cost(gang: SimGang) -> int:
         return gang.gpus * (MINUTES - truth.waits_since(gang))
 
+    assert facts.waiting.total == len(right)
     assert {gang.gang.name for gang in facts.waiting.gangs} == {gang.name for gang in right}
     assert [gang.gpu_seconds(END) / 60 for gang in facts.waiting.gangs] == sorted(map(cost, right), reverse=True)
     section = content.section("waiting")
