@@ -84,6 +84,34 @@ def test_the_list_is_filtered(world: World, as_alice: Client, query: str, shown:
     assert visible_text(as_alice.get(f"/reports/{query}").content).count("On demand fjord-1") == shown
 
 
+def test_filters_are_chips_that_can_be_added_and_dropped(world: World, as_alice: Client) -> None:
+    Cluster.objects.create(name="west", source="folder")
+    schedule = ReportSchedule.objects.create(name="Daily & more", due_after=samples.END)
+    kept(world.cluster, schedule=schedule, due_at=samples.END, title="Daily & more")
+    kept(world.cluster)
+    page = Page(as_alice.get("/reports/?cluster=fjord-1").content)
+    assert "?" in page.links
+    assert "?cluster=fjord-1&schedule=Daily+%26+more" in page.links
+    assert "?cluster=fjord-1&schedule=-" in page.links
+    assert "?cluster=fjord-1&state=failed" in page.links
+    assert "?cluster=west" not in page.links
+    content = as_alice.get("/reports/?schedule=Daily+%26+more&state=done").content
+    assert not Page(content).faults
+    assert "Schedule Daily & more" in visible_text(content)
+    assert "State Made" in visible_text(content)
+    assert visible_text(content).count("On demand fjord-1") == 0
+
+
+def test_long_lists_are_paged_within_their_filter(world: World, as_alice: Client) -> None:
+    for _ in range(52):
+        kept(world.cluster)
+    first = Page(as_alice.get("/reports/?state=done").content)
+    assert "?state=done&page=2" in first.links
+    second = as_alice.get("/reports/?state=done&page=2")
+    assert "Page 2 of 2" in visible_text(second.content)
+    assert visible_text(second.content).count("On demand fjord-1") == 2
+
+
 def test_a_report_is_one_page_with_everything_it_says(world: World, as_alice: Client) -> None:
     report = kept(world.cluster)
     answer = as_alice.get(f"/reports/{report.pk}/")

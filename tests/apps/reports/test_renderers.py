@@ -102,6 +102,7 @@ def test_html_is_whole_accessible_and_asks_for_nothing() -> None:
     assert set(re.findall(r'href="([^"]*)"', written)) <= {
         f"{SITE}{path}" for path in re.findall(r'(?<=")/[^"]*', html(samples.content(), IN_SITE))
     }
+    assert "default-src 'none'" in written
     assert "@media print" in written
     assert "prefers-color-scheme: dark" in written
 
