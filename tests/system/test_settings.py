@@ -80,6 +80,20 @@ def test_values_are_typed_and_empty_means_default() -> None:
     env.check()
 
 
+def test_addresses_are_named_or_bare_and_anything_else_is_a_fault() -> None:
+    env = Env(
+        {"ONE": "https://prom:9090/", "MANY": "east=http://e, west=https://w/p?a=b", "WRONG": "east=prom,http://"}
+    )
+    assert env.addresses("ONE") == {"": "https://prom:9090"}
+    assert env.addresses("MANY") == {"east": "http://e", "west": "https://w/p?a=b"}
+    assert env.addresses("NONE") == {}
+    env.check()
+    env.addresses("WRONG")
+    with pytest.raises(ImproperlyConfigured) as raised:
+        env.check()
+    assert str(raised.value).count("WRONG: holds something that is no web address") == 2
+
+
 def test_secret_comes_from_a_file_and_never_shows_in_a_fault(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("mysql://user:hunter2@h/d\n")
