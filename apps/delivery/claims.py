@@ -26,10 +26,13 @@ _seen: dict[int, tuple[str, float]] = {}
 
 
 def claim(delivery: Delivery, *, now: datetime) -> str:
-    """Take a row for one attempt and return the claim, empty where somebody else was faster."""
+    """Take a row for one attempt and return the claim, empty where somebody else was faster.
+
+    Its time is taken away with it, so that others look at the claim at once, whatever the clock says by then.
+    """
     token = str(uuid.uuid4())
     taken = Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.DUE, claim="").update(
-        claim=token, claimed_at=now, attempted_at=now, attempts=F("attempts") + 1
+        claim=token, claimed_at=now, attempted_at=now, due_at=None, attempts=F("attempts") + 1
     )
     return token if taken else ""
 
@@ -44,6 +47,8 @@ def free_if_dead(delivery: Delivery, *, now: datetime) -> bool:
     Delivery.objects.filter(pk=delivery.pk, state=DeliveryState.DUE, claim=delivery.claim).update(
         claim="",
         may_repeat=True,
+        # Both from the same look at the clock: a moment that lies between them is one to wait in.
+        attempted_at=now,
         due_at=now + delay(delivery.attempts, seed=str(delivery.uuid)),
         detail="The sender was stopped before it knew what became of it",
     )
