@@ -26,13 +26,24 @@ from apps.reports.scheduling import ScheduleValues, schedule_delete, schedule_sa
 from apps.reports.selectors import schedule_get, schedule_list
 
 
+class NameField(serializers.SlugRelatedField[Any]):
+    """A row by its name; one that no row can have is not looked for, as PostgreSQL refuses to."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(slug_field="name", **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str) or "\x00" in data:
+            self.fail("does_not_exist", slug_name="name", value=str(data).replace("\x00", ""))
+        return super().to_internal_value(data)
+
+
 class ScheduleSerializer(serializers.Serializer[ReportSchedule]):
     """When reports come, of what, and where they go."""
 
     id = serializers.IntegerField(source="pk", read_only=True)
     name = serializers.CharField(max_length=100)
-    clusters = serializers.SlugRelatedField(
-        slug_field="name",
+    clusters = NameField(
         queryset=Cluster.objects.all(),
         many=True,
         required=False,
@@ -47,8 +58,7 @@ class ScheduleSerializer(serializers.Serializer[ReportSchedule]):
     coverage_hours = serializers.ChoiceField(
         choices=Coverage.choices, default=Coverage.SINCE_LAST.value, help_text="0 is since the one before is due."
     )
-    channels = serializers.SlugRelatedField(
-        slug_field="name",
+    channels = NameField(
         queryset=Channel.objects.all(),
         many=True,
         required=False,
