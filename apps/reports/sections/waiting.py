@@ -110,7 +110,8 @@ def _shortfall(binding: BindingEntry) -> str:
         held = number(have)
     else:
         held = amount_words(have, binding.unit)
-    return f"{held} of {need}{f' in {clip(binding.scope)}' if binding.scope else ''}"
+    # A scope is a name or a description, so it stands beside the amounts and not in a sentence with them.
+    return f"{held} of {need}{f' ({clip(binding.scope)})' if binding.scope else ''}"
 
 
 def best_option(gang: WaitingGang) -> str:
