@@ -16,9 +16,9 @@ from apps.delivery.backoff import delay
 from apps.delivery.choices import DeliveryState
 from apps.delivery.models import Delivery
 
-LIFE_SECONDS = 60
+LIFE_SECONDS = 40
 """A sending task is killed after this."""
-HOLD_SECONDS = 75.0
+HOLD_SECONDS = LIFE_SECONDS + 20.0
 FORGET_SECONDS = 3600.0
 
 _seen: dict[int, tuple[str, float]] = {}

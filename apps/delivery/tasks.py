@@ -11,11 +11,12 @@ import structlog
 from celery import shared_task
 from django.conf import settings
 
+from apps.delivery.claims import LIFE_SECONDS
+
 logger = structlog.get_logger(__name__)
 
-SOFT_LIMIT_SECONDS = 50
-HARD_LIMIT_SECONDS = 60
-"""After this a sender is dead for sure; ``claims`` relies on it."""
+SOFT_LIMIT_SECONDS = LIFE_SECONDS - 10
+"""A run ends by itself well before; this is for a far side whose headers never end."""
 
 
 @shared_task(name="delivery.send_due")
@@ -25,7 +26,7 @@ def send_due() -> None:
 
     for channel_id in channels_due():
         send_channel.apply_async(
-            args=(channel_id,), expires=30, soft_time_limit=SOFT_LIMIT_SECONDS, time_limit=HARD_LIMIT_SECONDS
+            args=(channel_id,), expires=30, soft_time_limit=SOFT_LIMIT_SECONDS, time_limit=LIFE_SECONDS
         )
 
 

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from kombu.exceptions import OperationalError
 
 from apps.accounts.models import User
-from apps.delivery import claims, sending, services, tasks
+from apps.delivery import claims, sending, services, tasks, transport
 from apps.delivery.carriers import carry
 from apps.delivery.channels import channel_pause, channel_retry, channel_test
 from apps.delivery.choices import ChannelKind, DeliveryKind, DeliveryState
@@ -470,3 +470,14 @@ def test_a_channel_that_is_cut_keeps_its_order(make_channel: MakeChannel, side: 
     send_due(now=NOW)
     send_due(now=NOW + timedelta(minutes=1))
     assert [request.content["key"] for request in side.requests] == ["a", "a", "b"]
+
+
+def test_a_channels_task_is_killed_before_its_claims_are_freed(
+    make_channel: MakeChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(make_channel(), "a")
+    asked: list[dict[str, float]] = []
+    monkeypatch.setattr(tasks.send_channel, "apply_async", lambda **fields: asked.append(fields))
+    tasks.send_due()
+    assert asked[0]["soft_time_limit"] < asked[0]["time_limit"] < claims.HOLD_SECONDS
+    assert asked[0]["soft_time_limit"] > sending.RUN_SECONDS + transport.CONNECT_SECONDS * 2 + transport.TOTAL_SECONDS
