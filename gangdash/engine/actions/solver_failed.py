@@ -23,9 +23,10 @@ class FailedJobs:
         self._session = session
         self._representatives: dict[str, JobState] = {}
 
-    def is_worth_trying(self, job: JobState) -> bool:
+    def no_harder(self, job: JobState) -> JobState | None:
+        """Return a gang that failed although it is no harder: the gang need not be tried then."""
         other = self._representatives.get(signature(self._session, job))
-        return other is None or is_easier(job, other)
+        return None if other is None or is_easier(job, other) else other
 
     def add(self, job: JobState) -> None:
         key = signature(self._session, job)

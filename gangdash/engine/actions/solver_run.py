@@ -64,7 +64,9 @@ def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
         if not action.may_try(job):
             continue
         record = failed.setdefault(job.queue if action.failures_per_queue else "", FailedJobs(session))
-        if session.params.use_scheduling_signatures and not record.is_worth_trying(job):
+        failed_before = record.no_harder(job) if session.params.use_scheduling_signatures else None
+        if failed_before is not None:
+            _share_cut(session, job, failed_before)
             continue
         if _is_beyond_help(session, job):
             continue
@@ -78,6 +80,13 @@ def run(session: Session, action: Action, jobs: JobsByQueue) -> None:
         if outcome.cut:
             session.budget_hits[job.key] = outcome.cut
         record.add(job)
+
+
+def _share_cut(session: Session, job: JobState, failed_before: JobState) -> None:
+    """Mark a gang that is not tried because of one whose search was cut short."""
+    cut = session.budget_hits.get(failed_before.key)
+    if cut:
+        session.budget_hits.setdefault(job.key, cut)
 
 
 def _rest(jobs: JobsByQueue) -> Iterator[JobState]:
