@@ -20,7 +20,7 @@ from apps.accounts.logins import client_address
 from apps.clusters.models import Cluster
 from apps.clusters.selectors import cluster_get
 from apps.dashboard.links import in_cluster
-from apps.dashboard.numbers import MINUS, number
+from apps.dashboard.numbers import number
 from apps.dashboard.shell import page, person, scope_for
 from apps.dashboard.views.inventory import Picked, picked
 from apps.errors import ApplicationError
@@ -83,6 +83,7 @@ def _page(request: HttpRequest, place: Picked, form: ObjectiveForm) -> HttpRespo
         rows = objective_standings(cluster_id=cluster.pk, now=timezone.now())
     context = {
         "rows": [(row, standing, row.share * 100, _left(standing.budget_left)) for row, standing in rows],
+        "overspent": sum((standing.budget_left or 0) < 0 for _, standing in rows),
         "cluster": place.cluster,
         "sees_all": place.scope.sees_all,
         "may_set": person(request).is_admin and bool(place.cluster),
@@ -112,8 +113,8 @@ def _left(budget: float | None) -> tuple[str, str]:
     """Return the family of colour and the words of a budget."""
     if budget is None:
         return "none", "no start counted yet"
-    text = f"{number(round(budget * 100))} %".replace("-", MINUS)
-    return ("bad", f"overspent, {text}") if budget < 0 else ("ok", f"{text} left")
+    text = f"{number(abs(round(budget * 100)))} %"
+    return ("bad", f"overspent by {text}") if budget < 0 else ("ok", f"{text} left")
 
 
 def _cluster(request: HttpRequest, name: str) -> Cluster:

@@ -58,7 +58,7 @@ def counted(value: float, singular: str, plural: str = "") -> str:
 
 
 def percent(share: float) -> str:
-    return f"{round(share * 100)}{NB}%".replace("-", MINUS)
+    return f"{number(round(share * 100))}{NB}%"
 
 
 def span(seconds: float) -> str:
