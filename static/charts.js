@@ -75,7 +75,8 @@
 
   /* Leads to the page as of the moment that was clicked; the table or list below a chart has the same as links. */
   function pin(place, point) {
-    const moment = point?.customdata?.[3] || `${String(point?.x).replace(" ", "T")}Z`;
+    /* The axis has times of UTC, with or without saying so, as finely as it needs. */
+    const moment = point?.customdata?.[3] || `${String(point?.x).slice(0, 19).replace(" ", "T")}Z`;
     if (!Number.isNaN(Date.parse(moment))) location.assign(place.dataset.pin + encodeURIComponent(moment));
   }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from django.conf import settings
@@ -12,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from apps.workloads.models import Gang
 from tests.dashboard.chromium import Tab, find_chromium, tab
-from tests.dashboard.world import World, alice, whole_world
+from tests.dashboard.world import World, alice, history, whole_world
 
 CHROMIUM = find_chromium()
 GANG = "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/"
@@ -52,11 +53,14 @@ def browser(live_server: LiveServer, tmp_path: Path) -> Iterator[tuple[Tab, str]
 
 
 def test_every_page_and_chart_is_drawn(browser: tuple[Tab, str]) -> None:
-    whole_world()
+    world = whole_world()
+    history(world)
+    at = quote(world.stamp(world.at(60)))
+    pinned = (f"/?at={at}", f"{GANG}?at={at}", f"/deployments/?at={at}")
     page, url = browser
     for width in (400, 1440, 2560):
         page.send("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        for place in PLACES:
+        for place in (*PLACES, *pinned):
             page.open(url + place)
             page.until("[...document.querySelectorAll('[data-figure]')].every((chart) => chart.dataset.drawn)")
             assert page.run("document.documentElement.scrollWidth <= innerWidth"), f"{place} is too wide at {width}"
@@ -79,6 +83,18 @@ def test_charts_have_a_path_per_band_and_follow_the_theme(browser: tuple[Tab, st
     bars = page.until("document.querySelectorAll('#plot-domains .bars .point').length")
     assert bars >= 9
     assert page.until("document.querySelectorAll('#plot-timeline .bars .point').length") == 3
+    assert page.faults == []
+
+
+def test_a_click_into_a_chart_leads_to_its_moment(browser: tuple[Tab, str]) -> None:
+    whole_world()
+    page, url = browser
+    for place, chart in (("/", "plot-waiting"), (GANG, "plot-timeline")):
+        page.open(url + place)
+        page.until(f"document.getElementById({chart!r}).dataset.drawn")
+        point = "chart.data[0].customdata ? {customdata: chart.data[0].customdata[0]} : {x: chart.data[0].x[0]}"
+        page.run(f"(chart => chart.emit('plotly_click', {{points: [{point}]}}))(document.getElementById({chart!r}))")
+        assert page.until("location.search.includes('at=') && document.querySelector('#strip.pinned')?.textContent")
     assert page.faults == []
 
 

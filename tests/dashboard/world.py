@@ -21,9 +21,9 @@ from apps.clusters.models import Cluster, KindFreshness, PollRun
 from apps.diagnosis.choices import AnalysisOutcome
 from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot
 from apps.inventory.choices import NodeState
-from apps.inventory.models import Domain, Node, Queue, Topology
+from apps.inventory.models import CapacitySample, Domain, Node, Queue, StateChange, Topology
 from apps.workloads.choices import PLACED_VERDICTS, GangState
-from apps.workloads.models import Gang, Pod
+from apps.workloads.models import Attempt, Gang, Pod
 from gangdash import __version__
 
 RACK = "topology.example/rack"
@@ -142,6 +142,10 @@ class World:
             return
         for row in rows:
             row.save()
+
+    def at(self, minutes: float) -> datetime:
+        """Return the moment so many minutes before the reading."""
+        return self.as_of - timedelta(minutes=minutes)
 
     def stamp(self, moment: datetime) -> str:
         return moment.isoformat().replace("+00:00", "Z")
@@ -491,6 +495,38 @@ def placed_gangs(world: World) -> None:
     world.says(
         gang, "STARTING", "IMAGE_PULL", "Pod embed-e5-large-1-0 pulls its image for 3 min.", who="wait", stage="S21"
     )
+
+
+def history(world: World) -> None:
+    """Give the disaggregated gang an attempt before it that lost its nodes, and the cluster a day of samples."""
+    gang = Gang.objects.get(cluster=world.cluster, name="llama-70b-disagg-0")
+    before = Gang.objects.create(
+        cluster=world.cluster, uid=f"{gang.uid}-before", namespace=gang.namespace, name="llama-70b-disagg-0-old",
+        first_seen_at=world.at(300), last_seen_at=world.at(240), gone_at=world.at(240),
+    )  # fmt: skip
+    known = {"cluster": world.cluster, "lineage": "llama"}
+    Attempt.objects.create(
+        **known, gang=before, requested_at=world.at(302), created_at=world.at(301), seen_at=world.at(300),
+        decided_at=world.at(290), bound_at=world.at(289), evicted_at=world.at(250), evictions=1,
+        ended_at=world.at(240),
+    )  # fmt: skip
+    Attempt.objects.create(
+        **known, number=2, gang=gang, requested_at=world.at(239), created_at=world.at(238), gated_at=world.at(238),
+        gates_removed_at=world.at(236), seen_at=world.at(238),
+    )  # fmt: skip
+    rows = Domain.objects.filter(cluster=world.cluster).values_list("path", "gpus", "gpus_free", "gpus_lost", "nodes")
+    domains = {f"gb200|{path}": [*amounts, 0] for path, *amounts in rows}
+    whole = [sum(amounts[place] for key, amounts in domains.items() if "/" not in key) for place in range(5)]
+    for minutes in (1500, 700, 90, 20):
+        free = whole[1] - minutes / 100
+        sample = {**domains, "": [whole[0], free, *whole[2:]]}
+        queues = {name: [10 + minutes / 100, 20] for name in ("chat-serving", "pretrain", "sandbox")}
+        CapacitySample.objects.create(cluster=world.cluster, at=world.at(minutes), queues=queues, domains=sample)
+    for minutes, subject, was, state in ((400, "a1-14", "ready", "cordoned"), (30, "b1-13", "ready", "not_ready")):
+        StateChange.objects.create(
+            cluster=world.cluster, kind="Node", subject=subject, at=world.at(minutes), was=was, state=state,
+            reason="by hand" if state == "cordoned" else "KubeletNotReady",
+        )  # fmt: skip
 
 
 def whole_world(name: str = "fjord-1", now: datetime | None = None) -> World:
