@@ -13,12 +13,14 @@ from apps.delivery.messages import Attachment, Fact, Line, Link, Message
 from apps.delivery.models import Channel
 from apps.reports import words
 from apps.reports.choices import ReportForm
-from apps.reports.content import Content, Section
+from apps.reports.content import Content, Known
 from apps.reports.models import Report
 from apps.reports.renderers import CONTENT_TYPES, file_name, mail, render
+from apps.reports.renderers.mail import table_of
 from apps.reports.renderers.prepare import IN_SITE, prepared
 
 UNTITLED = "Health report"
+ASKS_TITLE = "Ask"
 FACTS_MAX = 8
 LINES_MAX = 5
 
@@ -37,6 +39,8 @@ def report_message(
         text=" ".join(content.headline[1:]),
         lines=tuple(_waiting(content)),
         facts=tuple(_facts(content)),
+        fixes=tuple(_asks(content)),
+        fixes_title=ASKS_TITLE,
         links=(Link("Open the report", report_path(report.pk), "open_report"),),
         context=_context(report, content),
         html=mail.render(content, link=link, base_url=base_url) if is_mail else "",
@@ -72,12 +76,20 @@ def _facts(content: Content) -> Iterable[Fact]:
 
 
 def _waiting(content: Content) -> Iterable[Line]:
-    """Tell of what waits for longest: the first column names it, the others say why."""
-    section: Section | None = content.section("waiting")
-    table = section.tables[0] if section and section.tables else None
+    """Tell of what waits for longest: the first column names it, numbers come with the name of their column."""
+    table = table_of(content, "waiting", "gangs")
     for row in (table.rows if table else ())[:LINES_MAX]:
-        told = ", ".join(cell.text for cell in row[1:] if cell.text)
-        yield Line(row[0].text, told, row[0].link)
+        cells = list(zip(table.columns, row, strict=True))[1:] if table else []
+        numbers = [f"{column.label} {cell.text}" for column, cell in cells if column.is_number]
+        words_said = [cell.text for column, cell in cells if not column.is_number and cell.known == Known.VALUE]
+        yield Line(row[0].text, "; ".join([", ".join(numbers), *words_said]), row[0].link)
+
+
+def _asks(content: Content) -> Iterable[str]:
+    """Tell who could start what waits: the first column is who, the second what to ask."""
+    table = table_of(content, "waiting", "asks")
+    for row in (table.rows if table else ())[:LINES_MAX]:
+        yield f"{row[0].text}: {row[1].text}"
 
 
 def _context(report: Report, content: Content) -> str:

@@ -17,17 +17,19 @@ ROWS_MAX = 5
 def render(content: Content, *, link: str, base_url: str) -> str:
     """Return the body; ``link`` leads to the report and is empty where nobody knows the address of the pages."""
     ready = prepared(content, base_url=base_url)
-    table = _waiting(ready)
+    table, asks = table_of(ready, "waiting", "gangs"), table_of(ready, "waiting", "asks")
     context = {
         "report": view_of(ready),
         "table": table,
         "rows": table.rows[:ROWS_MAX] if table else (),
         "more": max(table.total - ROWS_MAX, 0) if table else 0,
+        "asks": asks.rows[:ROWS_MAX] if asks else (),
         "link": link,
     }
     return render_to_string("reports/mail.html", context) + ""  # plain text: the mark of safe HTML cannot be stored
 
 
-def _waiting(content: Content) -> Table | None:
-    section = content.section("waiting")
-    return section.tables[0] if section and section.tables else None
+def table_of(content: Content, section: str, key: str) -> Table | None:
+    """Return a table of a section, None where the report has none of that name."""
+    found = content.section(section)
+    return next((table for table in found.tables if table.key == key), None) if found else None

@@ -53,7 +53,9 @@ def content(**changes: object) -> Content:
 
 def empty() -> Content:
     """Return a report of a cluster that nothing was stored of."""
-    section = Section("waiting", 3, "Waiting now", tables=(Table("top", "Waiting", _COLUMNS, (), 0, "Nothing waits."),))
+    section = Section(
+        "waiting", 3, "Waiting now", tables=(Table("gangs", "Waiting", _COLUMNS, (), 0, "Nothing waits."),)
+    )
     chart = Chart("hours", "GPUs waiting", ChartKind.STACKED, (), (), "GPUs", "Nothing waited.")
     return content(
         sections=(
@@ -71,11 +73,13 @@ def hostile(name: str) -> Content:
     """Return a report in which a cluster has put its worst wherever a text can stand."""
     bad = Cell(name, 1.0, link="javascript:alert(1)")
     plain = content()
-    table = Table("top", name, (Column("a", name), Column("b", name, name, True)), ((bad, bad),), 3, name)
+    table = Table("gangs", name, (Column("a", name), Column("b", name, name, True)), ((bad, bad),), 3, name)
     chart = Chart("c", name, ChartKind.BARS, (name, "b"), (Series("np", name, (2.0, None)),), name, name)
     figure = Figure("f", name, 1.0, unit=name, text=name, link="//evil.example/x", before=0.0)
     gap = NotRead(name, name, name)
-    bad_section = Section("waiting", 3, name, (name, name), (figure,), (table,), (chart,), (name,))
+    bad_section = Section(
+        "waiting", 3, name, (name, name), (figure,), (table, replace(table, key="asks")), (chart,), (name,)
+    )
     return replace(
         plain,
         cluster=name,
@@ -127,7 +131,15 @@ def _waiting() -> Section:
         _row("dit-video-17b-3", 44, "2 h 15 min", "No fit", "32 of 44 GPUs in nvl-a1", "Free 3 nodes: move embed-e5"),
         _row("mmlu-pro-sweep-12", 8, "5 h 59 min", "Policy", "28 of 24 GPUs, limit of batch-eval", "Raise limit to 28"),
     )
-    return Section("waiting", 3, "Waiting at 08:00", tables=(Table("top", "By GPU-hours waited", _COLUMNS, rows, 8),))
+    return Section(
+        "waiting", 3, "Waiting at 08:00", tables=(Table("gangs", "By GPU-hours waited", _COLUMNS, rows, 8), _asks())
+    )
+
+
+def _asks() -> Table:
+    columns = (Column("who", "Who acts"), Column("ask", "Ask"), Column("gangs", "Starts gangs", "", True))
+    ask = Cell("Raise the limit of batch-eval from 24 to 36 GPUs")
+    return Table("asks", "Ask by who acts", columns, ((Cell("queue admin"), ask, Cell("2", 2)),), 1)
 
 
 def _reasons() -> Section:

@@ -213,6 +213,7 @@ def test_the_mail_is_light_whole_and_leads_to_the_report() -> None:
     assert "var(" not in written
     text = visible_text(f"<h1>x</h1>{written}".encode())
     assert "whisper-large-ft-1" in text
+    assert "queue admin: Raise the limit of batch-eval from 24 to 36 GPUs" in text.replace(" :", ":")
     assert "and 3 more" in text
     assert "Not read: device utilisation." in text
     assert "Open the full report" not in mail.render(samples.content(), link="", base_url="")

@@ -54,6 +54,8 @@ def test_slack_gets_the_headline_what_waits_and_a_way_in() -> None:
     words = " ".join(texts(body["blocks"]))
     assert "8 gangs wait for 102 GPUs" in words
     assert "whisper-large-ft-1" in words
+    assert "GPUs 8, Waits 20 h 54 min; Config; Queue multi-modal does not exist; Set queue multimodal" in words
+    assert "1. queue admin: Raise the limit of batch-eval from 24 to 36 GPUs" in words
     assert "632 (\u221214)" in words
     assert f"{SITE}/reports/7/" in words
     assert body["text"].startswith("Daily on fjord-1: 8 gangs wait for 102 GPUs")
