@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from gangdash.engine.explain.admission import feature_off
-from gangdash.engine.explain.defects import parsed
 from gangdash.engine.model.cluster import GangHistory
 from gangdash.engine.model.config import DEFAULT_ACTIONS, SchedulerConfig, Shard
 from gangdash.engine.model.meta import Meta, OwnerRef
@@ -141,7 +140,7 @@ def test_node_with_mig_profiles_at_zero_is_a_sign_before_the_fix() -> None:
     overdue(cluster)
     run_by(cluster, "0.13.4")
     told = [other for other in explain(cluster).also if other.code is ReasonCode.SCHEDULER_DEFECT]
-    assert "mended in v0.14.0" in told[0].sentence
+    assert "mended in v0.14" in told[0].sentence
 
 
 def test_gang_that_differs_in_topology_alone_is_a_sign_before_the_fix() -> None:
@@ -154,14 +153,6 @@ def test_gang_that_differs_in_topology_alone_is_a_sign_before_the_fix() -> None:
     run_by(cluster, "v0.10.2")
     told = [other for other in explain(cluster).also if other.code is ReasonCode.SCHEDULER_DEFECT]
     assert "differ in topology alone" in told[0].sentence
-
-
-@pytest.mark.parametrize(
-    "text, version",
-    [("v0.16.3", (0, 16, 3)), ("0.9", (0, 9, 0)), ("v1.0.0-rc1", (1, 0, 0)), ("latest", None), ("", None)],
-)
-def test_versions_are_read_from_tags(text: str, version: tuple[int, int, int] | None) -> None:
-    assert parsed(text) == version
 
 
 # Moments

@@ -6,7 +6,6 @@ the verdict and never in its place. Sources: the scheduler's changelog and the r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -14,10 +13,10 @@ from gangdash.engine.explain import components
 from gangdash.engine.explain.build import named
 from gangdash.engine.explain.gang import Gang, gangs_of
 from gangdash.engine.identifiers import ConstraintId
+from gangdash.engine.model.version import Version, parsed
+from gangdash.engine.model.version import named as release
 from gangdash.engine.verdict import Finding, ReasonCode
 
-Version = tuple[int, int, int]
-_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
 _MIG_KEY = "nvidia.com/mig-"
 
 
@@ -42,7 +41,7 @@ def defects(gang: Gang) -> Iterator[Finding]:
 
 
 def _finding(gang: Gang, defect: Defect, version: str) -> Finding:
-    mended = "v" + ".".join(map(str, defect.mended))
+    mended = release(defect.mended)
     scheduler = gang.params.scheduler_name
     return Finding(
         ReasonCode.SCHEDULER_DEFECT,
@@ -57,12 +56,6 @@ def _running(gang: Gang) -> str:
         return ""
     part = components.scheduler_of(gang.context, gang.shard)
     return gang.shard.version or (part.version if part is not None else "")
-
-
-def parsed(text: str) -> Version | None:
-    """Return the numbers of a version; None for a tag that has none, like a commit."""
-    found = _VERSION.match(text)
-    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
 
 
 def _by_reclaim(gang: Gang) -> bool:

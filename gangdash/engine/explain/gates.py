@@ -190,8 +190,25 @@ def _base_finding(
             named(ConstraintId.STAGE_GATE, names(pods)[0], "no gate", GROVE_GATE, f"Pod/{pods[0].key}"),
         ),
         waiting=Waiting(helps="no" if deadlock else "unknown", on=(f"PodGang/{pods[0].meta.namespace}/{name}",)),
+        fixes=(_base_fix(name, pods[0].meta.namespace, form, facts),),
         who=Who.PLATFORM if deadlock or form == "missing" else None,
         stage="S14" if deadlock else "S12" if form == "missing" else "S10",
+    )
+
+
+def _base_fix(name: str, namespace: str, form: str, facts: dict[str, FactValue]) -> Fix:
+    """Return what ends the wait for the base gang; its own explanation says what starts that one."""
+    if form == "compute_domain":
+        claim = facts["claim"]
+        return Fix(
+            FixKind.FIX_REFERENCE,
+            {"object": f"ComputeDomain/{namespace}/{claim}", "field": "spec.numNodes"},
+            {"found": facts["need"], "wanted": facts["have"]},
+            who=Who.PLATFORM,
+        )
+    what = {"": "to be placed", "not_ready": "to be ready", "missing": "to be made by Grove's operator"}[form]
+    return Fix(
+        FixKind.WAIT_FOR, {"object": f"PodGang/{namespace}/{name}"}, {"what": f"base gang {name} {what}"}, who=Who.WAIT
     )
 
 

@@ -15,7 +15,7 @@ from gangdash.engine.explain.gates import is_ready
 from gangdash.engine.identifiers import ConstraintId
 from gangdash.engine.model.observed import Event
 from gangdash.engine.model.pod import ContainerState, Pod
-from gangdash.engine.verdict import FactValue, Finding, ReasonCode, Waiting
+from gangdash.engine.verdict import FactValue, Finding, Fix, FixKind, ReasonCode, Waiting, Who
 
 _IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"})
 _START = frozenset({
@@ -119,7 +119,26 @@ def _finding(code: ReasonCode, troubles: list[Trouble]) -> Finding:
             ),
         ),
         waiting=Waiting(helps="unknown"),
+        fixes=_fixes(code, worst, facts),
     )
+
+
+def _fixes(code: ReasonCode, worst: Trouble, facts: dict[str, FactValue]) -> tuple[Fix, ...]:
+    """Return what there is to wait for; what is broken in an image, a command or a probe only its owner mends."""
+    pod, container = worst.pod, facts["container"]
+    if code is ReasonCode.INIT_CONTAINER:
+        what = f"{facts['wanted']} to be ready" if facts["wanted"] else f"init container {container} to end"
+    elif code is ReasonCode.CONTAINER_START and not _form(code, worst):
+        what = "its containers to start"
+    elif code is ReasonCode.PROBE_FAILING:
+        what = f"container {container} to be ready" if container else "its containers to be ready"
+    elif code is ReasonCode.VOLUME_MOUNT:
+        what = "its volumes to be mounted"
+    else:
+        part = "image of container" if code is ReasonCode.IMAGE_PULL else "container"
+        change: dict[str, FactValue] = {"object": f"Pod/{pod.key}", "field": f"{part} {container}"}
+        return (Fix(FixKind.FIX_REFERENCE, change, {"found": _reason(worst) or "a crash"}, form="choose"),)
+    return (Fix(FixKind.WAIT_FOR, {"object": f"Pod/{pod.key}"}, {"what": what}, who=Who.WAIT),)
 
 
 def _reason(trouble: Trouble) -> str:
