@@ -6,7 +6,7 @@ true stays visible.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -19,10 +19,10 @@ from apps.alerts.rules.facts import AttemptFact, Baseline, GangFact, Promise, Sa
 from apps.alerts.rules.progress import baselines
 from apps.clusters.models import Cluster
 from apps.diagnosis.models import ReasonTimeline
-from apps.inventory.models import CapacitySample, StateChange
+from apps.inventory.models import CapacitySample, Queue, StateChange
 from apps.workloads.choices import GangState
 from apps.workloads.models import Attempt, Gang
-from apps.workloads.objectives import objective_list, queue_shares, start_rows
+from apps.workloads.objectives import QueueShares, objective_list, start_rows
 from gangdash.engine.verdict import ReasonCode
 
 BATCH = 2000
@@ -55,7 +55,6 @@ def history_load(
     until: datetime,
     now: datetime | None = None,
     known_baselines: Mapping[datetime, Mapping[str, Baseline]] | None = None,
-    with_promises: bool = True,
 ) -> History:
     """Return what is kept of a span; attempts reach further back where days without known baselines need them."""
     span = Span(since, until, now)
@@ -63,15 +62,16 @@ def history_load(
     stretches = list(_stretches(cluster, span, gangs))
     runs_since = since if known_baselines else day_of(since) - BASELINE_SPAN
     attempts = list(_attempts(cluster, span, gangs, runs_since))
+    samples = list(_samples(cluster, span))
     return History(
         cluster=cluster.name,
         gangs=gangs,
         stretches=stretches,
         attempts=attempts,
-        samples=list(_samples(cluster, span)),
+        samples=samples,
         states=list(_states(cluster, span)),
         seen=list(_seen(cluster, span)),
-        promises=list(_promises(cluster, span)) if with_promises else (),
+        promises=list(_promises(cluster, span, samples)),
         known_baselines=known_baselines or {},
     )
 
@@ -145,11 +145,12 @@ def _seen(cluster: Cluster, span: Span) -> Iterator[Seen]:
         yield Seen(topic, subject, value, span.clamp(opened), span.clamped(closed))
 
 
-def _promises(cluster: Cluster, span: Span) -> Iterator[Promise]:
-    shares = None
+def _promises(cluster: Cluster, span: Span, samples: Sequence[Sample]) -> Iterator[Promise]:
+    """Yield the objectives with their starts; what queues held is taken from the samples that are read anyway."""
+    quotas = dict(Queue.objects.filter(cluster=cluster).values_list("name", "gpu_quota"))
+    shares = QueueShares([(sample.at, sample.queues) for sample in samples], quotas)
     for objective in objective_list(cluster_id=cluster.pk):
         starts = list(start_rows(objective=objective, start=span.since, end=span.until))
-        shares = shares or queue_shares(cluster_id=cluster.pk, end=span.until)
         yield Promise(
             name=f"queue {objective.queue}" if objective.queue else cluster.name,
             queue=objective.queue,

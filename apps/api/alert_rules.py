@@ -35,6 +35,7 @@ from apps.alerts.services.rules import (
     setting_of,
 )
 from apps.api.alerts import person_only, whole_view
+from apps.api.strict import Flag, Number, Text, Whole
 from apps.api.views import ReadView, client_address, plain
 from apps.clusters.selectors import cluster_list
 from apps.delivery.models import Channel
@@ -66,30 +67,30 @@ class ConditionSerializer(serializers.Serializer[Any]):
     verdicts = serializers.ListField(child=serializers.ChoiceField(choices=[str(v) for v in Verdict]), required=False)
     codes = serializers.ListField(child=serializers.ChoiceField(choices=[str(c) for c in ReasonCode]), required=False)
     who = serializers.ListField(child=serializers.ChoiceField(choices=[str(w) for w in Who]), required=False)
-    gpus_least = serializers.FloatField(min_value=0, required=False)
-    gpus_most = serializers.FloatField(min_value=0, required=False, allow_null=True)
-    age_seconds = serializers.FloatField(min_value=0, required=False, help_text="Waits for at least.")
+    gpus_least = Number(min_value=0, required=False)
+    gpus_most = Number(min_value=0, required=False, allow_null=True)
+    age_seconds = Number(min_value=0, required=False, help_text="Waits for at least.")
 
 
 class RuleBody(serializers.Serializer[Any]):
     """What may be set of a rule; what is left out stays. Title and condition are a custom rule's only."""
 
-    title = serializers.CharField(max_length=120, required=False)
+    title = Text(max_length=120, required=False)
     condition = ConditionSerializer(required=False)
     severity = serializers.ChoiceField(choices=AlertSeverity.choices, required=False)
-    for_seconds = serializers.IntegerField(min_value=0, required=False)
-    keep_seconds = serializers.IntegerField(min_value=0, required=False)
-    is_enabled = serializers.BooleanField(required=False)
-    values = serializers.DictField(child=serializers.FloatField(), required=False)
-    clusters = serializers.ListField(child=serializers.CharField(max_length=253), required=False)
-    namespaces = serializers.ListField(child=serializers.CharField(max_length=253), required=False)
-    queues = serializers.ListField(child=serializers.CharField(max_length=253), required=False)
+    for_seconds = Whole(min_value=0, required=False)
+    keep_seconds = Whole(min_value=0, required=False)
+    is_enabled = Flag(required=False)
+    values = serializers.DictField(child=Number(), required=False)
+    clusters = serializers.ListField(child=Text(max_length=253), required=False)
+    namespaces = serializers.ListField(child=Text(max_length=253), required=False)
+    queues = serializers.ListField(child=Text(max_length=253), required=False)
 
 
 class NewRule(RuleBody):
     """A rule of one's own."""
 
-    title = serializers.CharField(max_length=120)
+    title = Text(max_length=120)
     condition = ConditionSerializer()
 
 

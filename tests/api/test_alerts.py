@@ -134,7 +134,9 @@ def test_a_part_of_a_rule_is_changed_by_an_admin(as_alice: APIClient, as_bob: AP
     changed = as_alice.patch(path, {"values": {"turns": 6}, "clusters": ["east"]}, format="json").json()
     assert (changed["values"]["turns"], changed["clusters"], changed["severity"]) == (6, ["east"], "ticket")
     assert changed["changed_by"] == "alice"
-    for wrong in ({"values": {"turns": 0}}, {"values": {"nothing": 1}}, {"for_seconds": -1}, {"severity": "x"}):
+    wrong_types = ({"for_seconds": "60"}, {"is_enabled": 1}, {"clusters": [1]}, {"values": {"turns": "6"}})
+    out_of_bounds = ({"values": {"turns": 0}}, {"values": {"nothing": 1}}, {"for_seconds": -1}, {"severity": "x"})
+    for wrong in (*wrong_types, *out_of_bounds):
         assert as_alice.patch(path, wrong, format="json").status_code == 400
     assert as_alice.delete(path).json()["code"] == "rule_built_in"
     assert AuditEntry.objects.filter(action="alert_rule.change").count() == 1

@@ -166,6 +166,22 @@ def test_a_gang_is_muted_from_its_page(world: World, as_alice: Client) -> None:
     assert Mute.objects.get().value == "chat-prod/llama-70b-disagg-0"
 
 
+def test_a_gangs_page_names_what_fires_about_it_and_links_to_mute(
+    world: World, alert: Alert, as_alice: Client, as_bob: Client
+) -> None:
+    path = "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/"
+    page = Page(as_alice.get(path).content)
+    assert not page.faults
+    assert f"/alerts/{alert.pk}/" in page.links
+    assert any(link.startswith("/alerts/mute?gang=fjord-1~") for link in page.links)
+    Alert.objects.update(is_muted=True)
+    assert "Fragmentation, muted" in text(as_alice, path)
+    Alert.objects.update(state="resolved")
+    assert f"/alerts/{alert.pk}/" not in Page(as_alice.get(path).content).links
+    mine = Page(as_bob.get("/clusters/fjord-1/gangs/mm-lab/whisper-large-ft-1/").content)
+    assert not [link for link in mine.links if link.startswith("/alerts/mute")]
+
+
 @pytest.mark.parametrize("query", ["", "?alert=99", "?alert=x", "?alert=" + "9" * 40, "?gang=x~y", "?gang=%00"])
 def test_nothing_to_mute_is_not_found(world: World, as_alice: Client, query: str) -> None:
     assert as_alice.get(f"/alerts/mute{query}").status_code == 404

@@ -180,6 +180,8 @@ def _links(alert: Alert, told: Told, as_of: datetime) -> Iterator[Link]:
             yield Link("Show on map", f"{reverse('dashboard:topology')}?{query}", "open_map")
     else:
         yield Link("Open alert", alert_url(alert), "open_alert")
+    if alert.rule.key == "slo_burn":
+        yield Link("Open objectives", f"{reverse('dashboard:objectives')}?{urlencode(cluster)}", "open_objectives")
     if alert.verdict == Verdict.POLICY:
         yield Link("Open queues", f"{reverse('dashboard:queues')}?{urlencode(cluster)}", "open_queues")
     query = urlencode({"alert": alert.pk, "hours": MUTE_HOURS})
