@@ -194,3 +194,14 @@ def test_missing_mig_profile_is_named() -> None:
     cluster.gang("g", 0, group={"min_member": 1})
     cluster.pod("g", 0, 0, requests={large: 1})
     assert f"1 node(s) didn't have enough of mig profile: {large}" in texts(cluster.run("allocate"), "g")[0][1]
+
+
+def test_pod_without_gpus_passes_a_limit_of_gpus_that_is_reached() -> None:
+    cluster = Cluster()
+    cluster.queue("q", limit=1)
+    cluster.node("n0", 2)
+    cluster.gang("held", on=["n0"])
+    cluster.gang("plain", 1, 0, cpu=1)
+    cluster.gang("more", 1, 1)
+    result = cluster.run("allocate")
+    assert (outcome(result, "plain"), outcome(result, "more")) == ("bound", "unschedulable")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from gangdash.engine.actions import allocate
 from gangdash.engine.model.dra import (
     AllocatedDevice,
     Device,
@@ -18,6 +19,7 @@ from gangdash.engine.model.dra import (
 from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.pod import PodClaim
 from gangdash.engine.model.selectors import NodeSelectorTerm, Requirement
+from gangdash.engine.plugins import open_session
 from tests.engine.builders import HOST, Cluster, counts, gang_of, outcome, places, texts
 
 CLASS = "accel.example.com"
@@ -272,3 +274,29 @@ def test_claims_that_were_not_read_refuse_nothing() -> None:
     _user(cluster, "g", "c")
     cluster.extra["read"] = frozenset({"Node", "Pod"})
     assert outcome(cluster.run("allocate"), "g") == "bound"
+
+
+def test_pool_without_a_generation_counts() -> None:
+    cluster = _cluster(_claim("c"), slices=(_slice("n0", pool_generation=None),))
+    _user(cluster, "g", "c")
+    assert places(cluster.run("allocate"), "g") == {"g-0": "n0"}
+
+
+def test_constraint_ties_devices_of_one_claim_and_of_the_requests_it_names() -> None:
+    """Devices d0 and d2 are of model A, d1 and d3 of B: the tied pair is d0 and d2, the third request is free."""
+    tied = DeviceConstraint(("r", "s"), f"{DRIVER}/model")
+    requests = (DeviceRequest("r", CLASS), DeviceRequest("x", CLASS), DeviceRequest("s", CLASS))
+    one, two = _claim("one", *requests, constraints=(tied,)), _claim("two")
+    cluster = _cluster(one, two, slices=(_slice("n0", 4),))
+    _user(cluster, "g", "one", age=900)
+    _user(cluster, "h", "two")
+    snapshot = cluster.snapshot()
+    session = open_session(snapshot, snapshot.shards[0])
+    allocate.execute(session)
+    given = {}
+    for task in session.tasks.values():
+        assert task.claims is not None
+        given[task.name] = [
+            (device.request, device.device) for devices in task.claims.allocations.values() for device in devices or ()
+        ]
+    assert given == {"g-0": [("r", "d0"), ("x", "d1"), ("s", "d2")], "h-0": [("r", "d3")]}

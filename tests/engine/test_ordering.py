@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gangdash.engine.actions.heap import Heap
-from gangdash.engine.actions.ordering import JobsByQueue, Selection, delay_end, go_duration, takes_part
+from gangdash.engine.actions.ordering import JobsByQueue, Selection, delay_end, go_duration, rank_of_job, takes_part
+from gangdash.engine.model.podgroup import SubGroupSpec
 from gangdash.engine.plugins import open_session
 from gangdash.engine.session import Session
-from tests.engine.builders import NOW, Cluster, texts
+from tests.engine.builders import NOW, Cluster, places, texts
 
 
 @given(st.lists(st.integers()))
@@ -179,3 +181,33 @@ def test_unknown_queue_is_told() -> None:
     cluster.node("n0", 8)
     cluster.gang("g", 1, queue="none")
     assert texts(cluster.run("allocate"), "g") == [("QueueDoesNotExist", "Queue 'none' does not exist")]
+
+
+@pytest.mark.parametrize("is_ordered, first", [(True, "b"), (False, "a")])
+def test_subgroups_go_by_need_or_by_name_without_the_plugin(*, is_ordered: bool, first: str) -> None:
+    """Subgroup ``a`` is optional, ``b`` is not yet there: with the order, what is needed comes first."""
+    cluster = Cluster()
+    cluster.node("n0", 1)
+    cluster.gang("g", 0, sub_groups=(SubGroupSpec("a", min_member=0), SubGroupSpec("b", min_member=1)), min_sub_group=0)
+    for part in ("a", "b"):
+        cluster.pod("g", 0, sub_group=part)
+    if not is_ordered:
+        plugins = tuple(plugin for plugin in cluster.config.plugins if plugin.name != "subgrouporder")
+        cluster.config = replace(cluster.config, plugins=plugins)
+    placed = places(cluster.run("allocate"), "g")
+    assert [name for name, node in placed.items() if node] == [f"g-{first}-0"]
+
+
+def test_waiting_gangs_begun_in_order_come_as_if_pushed_one_by_one() -> None:
+    cluster = _departments()
+    session = _open(cluster)
+    waiting = [job for job in session.jobs.values() if job.pending]
+    pushed, seeded = JobsByQueue(session), JobsByQueue(session)
+    for queue in dict.fromkeys(job.queue for job in waiting):
+        jobs = [job for job in waiting if job.queue == queue]
+        pushed.add(jobs, Selection())
+        seeded.seed(sorted(jobs, key=lambda job: rank_of_job(session, job)), jobs[0])
+    held = session.jobs["held"]
+    for order in (pushed, seeded):
+        order.push(held)
+    assert list(_names(seeded)) == list(_names(pushed))

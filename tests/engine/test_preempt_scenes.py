@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from gangdash.engine.actions import preempt
 from gangdash.engine.model.podgroup import SubGroupSpec
+from gangdash.engine.plugins import open_session
+from gangdash.engine.session import Status
 from tests.engine.builders import NOW, Cluster, counts, outcome, texts
 
 Scene = Callable[[Cluster], None]
@@ -185,3 +188,25 @@ def test_a_gang_like_one_that_failed_is_not_tried_again() -> None:
     cluster.gang("second", 2, kind="build", age=800)
     result = cluster.run("allocate", "preempt")
     assert {outcome(result, name) for name in ("first", "second")} == {"unschedulable"}
+
+
+@pytest.mark.parametrize("shortcuts", [True, False])
+def test_gang_that_lost_its_pod_in_this_action_searches_for_nothing(*, shortcuts: bool) -> None:
+    """Its step still names the pod just evicted, which can be placed again only in the next cycle."""
+    cluster = Cluster()
+    cluster.node("n0", 1)
+    cluster.gang("low", on=["n0"], age=900)
+    cluster.gang("old", 2, minimum=1, on=["n0"], kind="build-preemptible")
+    cluster.nodes[0] = replace(cluster.nodes[0], allocatable={**cluster.nodes[0].allocatable, "nvidia.com/gpu": 2})
+    cluster.gang("new", 1, 2, kind="build")
+    snapshot = cluster.snapshot()
+    session = open_session(snapshot, snapshot.shards[0])
+    session.shortcuts = shortcuts
+    preempt.execute(session)
+    status = {task.name: task.status for task in session.tasks.values()}
+    assert status == {
+        "low-0": Status.RELEASING,
+        "old-0": Status.RELEASING,
+        "old-1": Status.PENDING,
+        "new-0": Status.PIPELINED,
+    }

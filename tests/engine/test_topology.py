@@ -258,3 +258,18 @@ def test_sums_that_follow_changes_equal_fresh_ones(cluster: Cluster) -> None:
     for node in session.all_nodes:
         total = added(total, added(node.idle, node.releasing))
     assert tree.root.free == total
+
+
+@pytest.mark.parametrize("shortcuts", [True, False])
+def test_gang_larger_than_any_rack_fills_the_racks_one_after_the_other(*, shortcuts: bool) -> None:
+    """Names of nodes alternate between the racks, so that only the preference keeps pods together."""
+    cluster = Cluster()
+    cluster.topology(RACK)
+    for index in range(6):
+        cluster.node(f"n{index}", 1, labels={RACK: f"r{index % 2}"})
+    cluster.gang("g", 4, 1, topology=TopologyConstraint("topo", "", RACK))
+    snapshot = cluster.snapshot()
+    session = open_session(snapshot, snapshot.shards[0])
+    session.shortcuts = shortcuts
+    allocate.execute(session)
+    assert [task.node_name for task in session.jobs["g"].tasks.values()] == ["n1", "n3", "n5", "n0"]

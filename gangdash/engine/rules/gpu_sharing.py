@@ -59,17 +59,12 @@ def _fitting(session: Session, task: TaskState, node: NodeState) -> list[str | N
     found: list[str | None] = [
         group for group in sorted(node.shared.used) if node.shared.takes(group, need, node.gpu_memory)
     ]
-    idle, leaving = node.idle[GPU], node.releasing[GPU]
-    if idle > 0 or leaving > 0:
-        found.extend([None] * (int(idle) + int(leaving)))
+    found.extend([None] * (int(node.idle[GPU]) + int(node.releasing[GPU])))
     scores = session.hooks.gpu_scores
     return sorted(found, key=lambda group: -sum(score(task, node, group) for score in scores))
 
 
 def _new_name(node: NodeState, taken: list[str]) -> str:
     """Return a name that no group of the node has; where an attempt was undone the name may come again."""
-    for number in itertools.count(1):
-        name = f"{NEW_GROUP}{number}"
-        if name not in node.shared.used and name not in taken:
-            return name
-    raise AssertionError("unreachable")
+    names = (f"{NEW_GROUP}{number}" for number in itertools.count(1))
+    return next(name for name in names if name not in node.shared.used and name not in taken)

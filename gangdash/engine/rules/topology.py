@@ -99,8 +99,6 @@ class Topologies:
         if tree is None:
             job.add_error(SCHEDULING_ERRORS, f"Requested topology {constraint.topology} does not exist")
             return ()
-        if not tasks:
-            return [nodes]
         usable = tree.usable(nodes)
         start = tree.common_domain(usable, constraint.preferred_level)
         if start is None:
