@@ -18,7 +18,7 @@ BASELINE = {
     "/fragments/triage-list": 6,
     "/fragments/waiting-chart": 7,
     "/fragments/changes": 6,
-    "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/": 11,
+    "/clusters/fjord-1/gangs/chat-prod/llama-70b-disagg-0/": 12,
     "/gangs/": 8,
     "/alerts/": 10,
     "/queues/": 10,

@@ -16,6 +16,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from apps.accounts.scope import Scope
+from apps.alerts.selectors import alerts_of_gangs
 from apps.clusters.choices import Freshness
 from apps.clusters.selectors import freshness_state
 from apps.dashboard import attempts_page, gang_page, numbers, stages
@@ -111,6 +112,8 @@ def gang_context(request: HttpRequest, ask: Ask) -> dict[str, Any]:
         "timeline": timeline[::-1],
         "held": gang_page.held_at(timeline, ask.at),
         "timeline_figure": figure_json(figure),
+        "alerts": alerts_of_gangs(gangs=[gang]).get(gang.pk, []) if ask.at is None else [],
+        "may_mute": ask.scope.sees_all and ask.at is None,
         **attempts_context(ask),
     }
     if record is not None:
