@@ -33,12 +33,17 @@ _LARGE = 256
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """A gang whose fixes are looked for; ``unproved`` are fixes that findings name and no replay can show."""
+    """A gang whose fixes are looked for; ``unproved`` are fixes that findings name and no replay can show.
+
+    ``later`` are such fixes of what would stop the gang next: it needs them too, and they are told where nothing that
+    was re-run is enough without them.
+    """
 
     item: Explanation
     gang: Gang
     told: list[Candidate] = field(default_factory=list)
     unproved: list[Fix] = field(default_factory=list)
+    later: list[Fix] = field(default_factory=list)
 
     def steps(self, found: Found, *, is_large: bool) -> Steps:
         job = self.gang.job
@@ -79,17 +84,21 @@ def _opened(context: Context, item: Explanation) -> Explanation | _Sought:
     if podgroup is None or item.gang.kind != "PodGroup" or item.finding.verdict in _SETTLED:
         return item
     gang = Gang(context, podgroup)
+    named = item.fixes or told.awaited(gang, item)
     is_checked = check_of(gang, item.finding) is not None
     if placed_by_replay(gang) and not is_checked:
-        return replace(item, fixes=tuple(_waited(gang, fix) for fix in item.fixes))
+        return replace(item, fixes=tuple(_waited(gang, fix) for fix in named))
     if not gang.waits and not is_checked:
-        return item
+        return replace(item, fixes=tuple(named))
     made = _Sought(item, gang)
-    for fix in item.fixes:
+    for fix in named:
         candidates = told.candidates(gang, fix)
         made.told.extend(candidates)
         if not candidates:
             made.unproved.append(fix)
+    if not gang.is_ready:
+        further = (fix for finding in item.also for fix in finding.fixes)
+        made.later.extend(fix for fix in further if not told.candidates(gang, fix))
     return made
 
 
@@ -106,7 +115,8 @@ def _room(gang: Gang) -> SpareRoom | None:
 
 
 def _closed(item: _Sought, plan: Plan) -> Explanation:
-    every = sorted((*plan.found.fixes, *item.unproved), key=lambda fix: (not fix.verified, fix.cost))
+    unproved = item.unproved or ([] if plan.found.fixes else item.later)
+    every = sorted((*plan.found.fixes, *unproved), key=lambda fix: (not fix.verified, fix.cost))
     return replace(
         item.item, fixes=tuple(every[:MOST_FIXES]), fixes_refused=plan.found.refused, fixes_untried=plan.untried
     )

@@ -16,7 +16,7 @@ from gangdash.engine.changes import change_text
 from gangdash.engine.fixes import caps, demands, holders, nodes, placed, queues, waits
 from gangdash.engine.fixes.candidate import Candidate, Case
 from gangdash.engine.fixes.spare import SpareRoom
-from gangdash.engine.verdict import FactValue, Fix, FixKind, ReasonCode
+from gangdash.engine.verdict import VERDICT_OF, FactValue, Fix, FixKind, ReasonCode, Verdict
 from gangdash.engine.whatif import Effect
 
 MOST_FIXES = 5
@@ -25,6 +25,8 @@ _MOST_FIRST = 2
 _SCALE = 4
 """Each number of nodes of the scale is so many times the one before."""
 _CAP_KINDS = frozenset({FixKind.RAISE_LIMIT, FixKind.RAISE_QUOTA})
+
+_EVICTED = tuple(code for code in ReasonCode if VERDICT_OF[code] is Verdict.EVICTED)
 
 Source = Callable[[Case], Iterable[Candidate]]
 
@@ -89,6 +91,7 @@ _SOURCES: Mapping[ReasonCode, tuple[Source, ...]] = {
     ReasonCode.DEVICES_UNHEALTHY: _STATE,
     ReasonCode.DEVICE_PLUGIN_MISSING: _STATE,
     ReasonCode.TERMINATING_PODS_HOLD: _STATE,
+    **dict.fromkeys(_EVICTED, (caps.claimed, caps.moved, demands.promoted, *_ROOM)),
     ReasonCode.QUEUE_ORPHANED: (queues.adopted, caps.moved),
     ReasonCode.TOPOLOGY_NOT_KEPT: (placed.lawful,),
     ReasonCode.LIMIT_EXCEEDED: (placed.lawful,),
@@ -215,7 +218,7 @@ def guessed(case: Case) -> list[Candidate]:
 
 
 def _lacks_room(case: Case) -> bool:
-    return any(finding.code in _SOURCES for finding in case.findings)
+    return any(_SHRUNK_PODS in _SOURCES.get(finding.code, ()) for finding in case.findings)
 
 
 def _together(found: Found, case: Case, first: Candidate) -> Steps:

@@ -66,8 +66,14 @@ def check_of(gang: Gang, finding: Finding) -> Check | None:
 
 
 def _is_kept(outcome: Outcome, key: tuple[str, str], code: ReasonCode) -> bool:
+    """Whether the gang runs within the rule, or has ended; a gang that now waits instead has not been helped."""
     podgroup = outcome.settled.podgroups.get(key)
-    return podgroup is None or all(found.code is not code for found in violated(Gang(outcome.settled, podgroup)))
+    if podgroup is None:
+        return True
+    gang = Gang(outcome.settled, podgroup)
+    if gang.alive and not gang.is_satisfied:
+        return False
+    return all(found.code is not code for found in violated(gang))
 
 
 def _is_together(outcome: Outcome, key: tuple[str, str]) -> bool:

@@ -101,7 +101,7 @@ def search_all(plans: Sequence[Plan], reruns: Reruns, *, is_large: bool, watch: 
         checks = {other.found.key: other.check for other in open_ if other.check is not None and key in other.ask}
         safely(plan.found.key, partial(reruns.run, plan.ask[key].all_changes, checks), None)
         for other in open_:
-            _tell_known(other, reruns)
+            _tell_known(other, reruns, is_large=is_large)
 
 
 def _next_in_turn(open_: Sequence[Plan]) -> tuple[Plan, Key]:
@@ -121,17 +121,20 @@ def _most_wanted(open_: Sequence[Plan]) -> tuple[Plan, Key]:
     return plan, keys[plan]
 
 
-def _tell_known(plan: Plan, reruns: Reruns) -> None:
-    """Tell a search what is known already of what it asks for, unless it likes an unknown change of the kind better."""
-    while (told := _known(plan, reruns)) is not None:
+def _tell_known(plan: Plan, reruns: Reruns, *, is_large: bool) -> None:
+    """Tell a search what is known already of what it asks for.
+
+    Where re-runs are not scarce, an unknown change of the same kind that it likes better is waited for.
+    """
+    while (told := _known(plan, reruns, is_large=is_large)) is not None:
         plan.tell(*told)
 
 
-def _known(plan: Plan, reruns: Reruns) -> tuple[Key, Rerun] | None:
+def _known(plan: Plan, reruns: Reruns, *, is_large: bool) -> tuple[Key, Rerun] | None:
     better = set()
     for key, candidate in plan.ask.items():
         rerun = reruns.get(key)
-        if rerun is not None and plan.is_answered(rerun) and candidate.kind not in better:
+        if rerun is not None and plan.is_answered(rerun) and (is_large or candidate.kind not in better):
             return key, rerun
         better.add(candidate.kind)
     return None

@@ -11,9 +11,10 @@ from difflib import get_close_matches
 
 from gangdash.engine.changes import Change, is_modelled
 from gangdash.engine.explain.gang import Gang
+from gangdash.engine.explain.placeable import placed_by_replay
 from gangdash.engine.fixes.candidate import Candidate
 from gangdash.engine.session.build import in_pool
-from gangdash.engine.verdict import FactValue, Fix, FixKind
+from gangdash.engine.verdict import Explanation, FactValue, Fix, FixKind, ReasonCode, Verdict, Who
 
 _BY_PROCESS = frozenset({FixKind.RESTART_COMPONENT, FixKind.RECREATE_WORKLOAD, FixKind.UPGRADE})
 """Kinds whose effect no replay knows."""
@@ -30,6 +31,25 @@ def candidates(gang: Gang, fix: Fix) -> list[Candidate]:
     translate = _TRANSLATIONS.get(fix.kind, _as_told)
     change = translate(gang, fix)
     return [] if change is None else [Candidate(fix.kind, (change,), fix.facts, fix.form, fix.who)]
+
+
+def awaited(gang: Gang, item: Explanation) -> list[Fix]:
+    """Return what a gang waits for that its finding knows without naming it as a fix; no replay can show it."""
+    finding = item.finding
+    on = finding.waiting.on if finding.waiting is not None else ()
+    if finding.code is ReasonCode.WAITS_FOR_BASE_GANG and on:
+        return [_wait(on[0], f"{on[0].replace('/', ' ', 1)} to be placed")]
+    if finding.verdict is not Verdict.EVICTED:
+        return []
+    if placed_by_replay(gang):
+        return [_wait("scheduler", "the next scheduling cycle")]
+    if not gang.is_ready or not gang.waits:
+        return [_wait(gang.owner_ref or f"PodGroup/{gang.podgroup.key}", "its evicted pods to be made again")]
+    return []
+
+
+def _wait(object_: str, what: str) -> Fix:
+    return Fix(FixKind.WAIT_FOR, {"object": object_}, {"what": what}, who=Who.WAIT)
 
 
 def _text(value: FactValue) -> str:
