@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from apps.clusters.models import Cluster
 from apps.delivery.models import Channel
 from apps.errors import ApplicationError
-from apps.reports.choices import Coverage, Frequency, ReportForm, Weekday
+from apps.reports.choices import USUALLY_ATTACHED, Coverage, Frequency, ReportForm, Weekday
 from apps.reports.models import ReportSchedule
 from apps.reports.ranges import Range, parse_range
 from apps.reports.scheduling import ScheduleValues, zone_names
@@ -114,7 +114,7 @@ class ScheduleForm(forms.Form):
 
 def _initial(schedule: ReportSchedule | None) -> dict[str, Any]:
     """Return what the empty form shows: the schedule as it is, or the daily one that most want."""
-    row = schedule or ReportSchedule(attached=[ReportForm.MARKDOWN, ReportForm.CSV])
+    row = schedule or ReportSchedule(attached=list(USUALLY_ATTACHED))
     plain = {name: getattr(row, name) for name in ("name", "frequency", "weekday", "at", "zone", "coverage_hours")}
     many = {"clusters": row.clusters.all(), "channels": row.channels.all()} if schedule else {}
     return {**plain, **many, "attached": row.attached, "is_enabled": row.is_enabled}

@@ -14,6 +14,10 @@ class ReportForm(models.TextChoices):
     CSV = "csv", "CSV"
 
 
+USUALLY_ATTACHED = (ReportForm.MARKDOWN, ReportForm.CSV)
+"""Files of an e-mail where nobody chose: one to read, one to count with."""
+
+
 class ReportState(models.TextChoices):
     WAITING = "waiting", "Being made"
     DONE = "done", "Made"

@@ -15,7 +15,7 @@ from apps.accounts.services import audit_record
 from apps.clusters.models import Cluster
 from apps.delivery.models import Channel
 from apps.errors import ApplicationError
-from apps.reports.choices import Coverage, Frequency, ReportForm, Weekday
+from apps.reports.choices import USUALLY_ATTACHED, Coverage, Frequency, ReportForm, Weekday
 from apps.reports.models import ReportSchedule
 from apps.reports.telling import channel_may_have
 
@@ -30,7 +30,7 @@ class ScheduleValues:
     at: time = time(8)
     zone: str = "UTC"
     coverage_hours: Coverage = Coverage.SINCE_LAST
-    attached: tuple[ReportForm, ...] = (ReportForm.MARKDOWN, ReportForm.CSV)
+    attached: tuple[ReportForm, ...] = USUALLY_ATTACHED
     is_enabled: bool = True
     clusters: tuple[Cluster, ...] = field(default=())
     channels: tuple[Channel, ...] = field(default=())

@@ -23,7 +23,7 @@ from apps.delivery.models import Channel
 from apps.delivery.services import enqueue
 from apps.errors import ApplicationError
 from apps.reports.build import build_content
-from apps.reports.choices import ReportState
+from apps.reports.choices import USUALLY_ATTACHED, ReportState
 from apps.reports.content import Content, content_encode
 from apps.reports.models import Report, ReportSchedule
 from apps.reports.ranges import Range
@@ -216,7 +216,7 @@ def _channels_tell(report: Report, content: Content, *, now: datetime) -> None:
 
 
 def _channel_tell(report: Report, content: Content, channel: Channel, *, now: datetime) -> None:
-    attached = report.schedule.attached if report.schedule else ()
+    attached = report.schedule.attached if report.schedule else USUALLY_ATTACHED
     message = report_message(report, content, kind=channel.kind, attached=attached, base_url=settings.GANGDASH_BASE_URL)
     enqueue(channel=channel, kind=DeliveryKind.REPORT, key=f"report:{report.pk}", message=message, now=now)
 

@@ -415,7 +415,8 @@ def test_sending_by_hand_tells_a_channel_once(cluster: Cluster, admin: User, cha
     report = make(report_request(user=admin, cluster=cluster, covered=parse_range("24h", now=EIGHT)))
     for _ in range(2):
         report_send(report=report, channel=channel, actor=admin, now=EIGHT)
-    assert Delivery.objects.count() == 1
+    (delivery,) = Delivery.objects.all()
+    assert [file.name.rpartition(".")[2] for file in decode(delivery.message).attachments] == ["md", "csv"]
     waiting = report_request(user=admin, cluster=cluster, covered=parse_range("24h", now=EIGHT))
     with pytest.raises(ApplicationError, match="not made"):
         report_send(report=waiting, channel=channel, actor=admin, now=EIGHT)
