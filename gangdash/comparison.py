@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from gangdash import __version__
 from gangdash.documents.compose import whole
@@ -16,7 +17,7 @@ from gangdash.engine.model.digest import snapshot_digest
 from gangdash.engine.model.pod import Pod
 from gangdash.engine.plugins import open_session
 from gangdash.engine.session.requests import asked_gpus
-from gangdash.engine.whatif import Effect, difference, gangs_by_key, run_all
+from gangdash.engine.whatif import Cycles, Effect, difference, gangs_by_key, run_all
 from gangdash.reasons.wording import counted
 
 _WAITING = frozenset({PodOutcome.PENDING, PodOutcome.GATED})
@@ -31,26 +32,48 @@ def _all(_namespace: str) -> bool:
     return True
 
 
-def what_if(snapshot: ClusterSnapshot, wanted: Sequence[Change], *, counts: Counts = _all) -> WhatIf:
-    """Run every shard's cycle with and without the changes; raises ``ChangeError`` for one that cannot be made."""
+class Compared(NamedTuple):
+    """The cycles of every shard on a snapshot and on the snapshot with changes made."""
+
+    snapshot: ClusterSnapshot
+    changed: ClusterSnapshot
+    wanted: Sequence[Change]
+    before: Cycles
+    after: Cycles
+
+
+def compare(snapshot: ClusterSnapshot, wanted: Sequence[Change], *, before: Cycles | None = None) -> Compared:
+    """Run every shard's cycle with the changes, and without them unless that was done before.
+
+    Raises ``ChangeError`` for a change that cannot be made.
+    """
     changed = apply(snapshot, wanted)
-    before, after = run_all(snapshot), run_all(changed)
-    effect = difference(before, after)
+    return Compared(snapshot, changed, wanted, run_all(snapshot) if before is None else before, run_all(changed))
+
+
+def what_if(snapshot: ClusterSnapshot, wanted: Sequence[Change], *, counts: Counts = _all) -> WhatIf:
+    """Return what the changes do to every gang; raises ``ChangeError`` for one that cannot be made."""
+    return difference_of(compare(snapshot, wanted), counts=counts)
+
+
+def difference_of(found: Compared, *, counts: Counts = _all) -> WhatIf:
+    """Put the difference of two runs into its document."""
+    effect = difference(found.before, found.after)
     touched = {*effect.starts, *effect.moves, *effect.delays, *effect.sets_back, *effect.evicts}
-    new = gangs_by_key(after)
+    new = gangs_by_key(found.after)
     return WhatIf(
-        digest=snapshot_digest(snapshot),
-        as_of=stamp(snapshot.as_of) or "",
+        digest=snapshot_digest(found.snapshot),
+        as_of=stamp(found.snapshot.as_of) or "",
         engine=__version__,
-        changes=[dict(change.describe()) for change in wanted],
+        changes=[dict(change.describe()) for change in found.wanted],
         sentence=_sentence(effect),
         starts=list(effect.starts),
         moves=list(effect.moves),
         delays=list(effect.delays),
         sets_back=list(effect.sets_back),
         evicts=list(effect.evicts),
-        before=_totals(snapshot.pods, before, counts),
-        after=_totals(changed.pods, after, counts),
+        before=_totals(found.snapshot.pods, found.before, counts),
+        after=_totals(found.changed.pods, found.after, counts),
         one_of_several=sorted(key for key in touched if new[key].one_of_several),
         not_modelled=sorted({part for key in touched for part in new[key].not_modelled}),
     )

@@ -33,7 +33,7 @@ from gangdash.engine.model.cycle import Amounts as RawAmounts
 from gangdash.engine.model.cycle import CycleResult, GangOutcome, GangResult, PodOutcome, QueueUse
 from gangdash.engine.model.digest import snapshot_digest
 from gangdash.engine.verdict import Explanation, ReasonCode, Verdict
-from gangdash.engine.whatif import run_all
+from gangdash.engine.whatif import Cycles, run_all
 from gangdash.reasons import REGISTRY
 
 _NOTHING_TO_TELL = frozenset({ReasonCode.RUNNING, ReasonCode.COMPLETED})
@@ -42,10 +42,19 @@ _WAITING_PODS = frozenset({PodOutcome.BOUND, PodOutcome.PIPELINED, PodOutcome.PE
 
 
 def replay(
-    snapshot: ClusterSnapshot, *, cycle_only: bool = False, gang: str | None = None, include_all: bool = False
+    snapshot: ClusterSnapshot,
+    *,
+    cycle_only: bool = False,
+    gang: str | None = None,
+    include_all: bool = False,
+    cycles: Cycles | None = None,
 ) -> Diagnosis:
-    """Return document one; ``gang`` (``namespace/name``) narrows the explanations to that one, healthy or not."""
-    cycles = run_all(snapshot)
+    """Return document one; ``gang`` (``namespace/name``) narrows the explanations to that one, healthy or not.
+
+    ``cycles`` are those of this very snapshot where they were run already.
+    """
+    if cycles is None:
+        cycles = run_all(snapshot)
     digest = snapshot_digest(snapshot)
     explanations: Sequence[Explanation] = ()
     if not cycle_only:

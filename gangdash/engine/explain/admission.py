@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from gangdash.engine.explain import owners
 from gangdash.engine.explain.amounts import QuotaLine, amount, quota_lines
 from gangdash.engine.explain.build import named
-from gangdash.engine.explain.components import Component, component_behind
+from gangdash.engine.explain.components import Component, component_behind, restart
 from gangdash.engine.explain.context import Context
 from gangdash.engine.identifiers import ConstraintId, Unit
 from gangdash.engine.model.observed import ObservedObject
@@ -71,12 +71,7 @@ def _webhook(context: Context, maker: ObservedObject, refusal: owners.Refusal, e
     if behind is not None:
         facts |= {"component": behind.name, "state": behind.state}
         fixes = (
-            Fix(
-                FixKind.RESTART_COMPONENT,
-                {"object": behind.ref},
-                {"component": f"Deployment {behind.name}"},
-                who=Who.PLATFORM,
-            ),
+            restart(behind, behind.name),
             Fix(FixKind.WAIT_FOR, {"object": behind.ref}, {"what": f"{behind.name} to be ready"}, who=Who.WAIT),
         )
     return Finding(

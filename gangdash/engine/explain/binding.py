@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gangdash.engine.chain.index import last_seen
 from gangdash.engine.explain.build import named, names
-from gangdash.engine.explain.components import binder
+from gangdash.engine.explain.components import binder, restart
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.identifiers import ConstraintId
 from gangdash.engine.model.observed import Event
@@ -175,16 +175,7 @@ def _fixes(gang: Gang, helper: Pod | None) -> tuple[Fix, ...]:
                 who=Who.CLUSTER_ADMIN,
             ),
         )
-    part = binder(gang.context)
-    name = f"Deployment {part.name}" if part is not None else "the binder"
-    return (
-        Fix(
-            FixKind.RESTART_COMPONENT,
-            {"object": part.ref if part is not None else "binder"},
-            {"component": name},
-            who=Who.PLATFORM,
-        ),
-    )
+    return (restart(binder(gang.context), "the binder"),)
 
 
 def _silent(gang: Gang, pods: list[Pod]) -> Finding:
@@ -213,12 +204,5 @@ def _silent(gang: Gang, pods: list[Pod]) -> Finding:
             ),
         ),
         waiting=Waiting(helps="unknown"),
-        fixes=(
-            Fix(
-                FixKind.RESTART_COMPONENT,
-                {"object": part.ref if part is not None else "binder"},
-                {"component": f"Deployment {part.name}" if part is not None else "the binder"},
-                who=Who.PLATFORM,
-            ),
-        ),
+        fixes=(restart(part, "the binder"),),
     )

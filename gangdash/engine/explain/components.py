@@ -10,6 +10,7 @@ from gangdash.engine.explain.owners import number
 from gangdash.engine.model.config import Shard
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.pod import Pod
+from gangdash.engine.verdict import Fix, FixKind, Who
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +139,14 @@ def _runs(deployment: ObservedObject, program: str) -> bool:
         if image == program:
             return True
     return deployment.meta.name == program
+
+
+def restart(part: Component | None, otherwise: str) -> Fix:
+    """Return the restart of a component, or of what it is called where its Deployment was not found."""
+    name = f"Deployment {part.name}" if part is not None else otherwise
+    return Fix(
+        FixKind.RESTART_COMPONENT,
+        {"object": part.ref if part is not None else otherwise},
+        {"component": name},
+        who=Who.PLATFORM,
+    )

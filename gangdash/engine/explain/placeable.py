@@ -320,12 +320,10 @@ def _scheduler(gang: Gang) -> components.Component | None:
 
 def _stuck_fixes(gang: Gang) -> tuple[Fix, ...]:
     part = _scheduler(gang)
-    name = f"Deployment {part.name}" if part is not None else gang.params.scheduler_name
-    ref = part.ref if part is not None else gang.params.scheduler_name
-    fixes = [Fix(FixKind.RESTART_COMPONENT, {"object": ref}, {"component": name}, who=Who.PLATFORM)]
+    fixes = [components.restart(part, gang.params.scheduler_name)]
     if part is not None and part.version:
-        upgrade = {"component": name, "version": part.version}
-        fixes.append(Fix(FixKind.UPGRADE, {"object": ref}, upgrade, who=Who.PLATFORM, cost=2))
+        upgrade = {"component": f"Deployment {part.name}", "version": part.version}
+        fixes.append(Fix(FixKind.UPGRADE, {"object": part.ref}, upgrade, who=Who.PLATFORM, cost=2))
     return tuple(fixes)
 
 
@@ -335,13 +333,6 @@ def _scheduler_down(part: components.Component) -> Finding:
         facts={"deployment": part.name, "ready": part.ready, "wanted": part.wanted, "state": part.state},
         binding=(Constraint(ConstraintId.SCHEDULER_ACTS, part.name, part.wanted, part.ready, Unit.PODS, part.ref),),
         waiting=Waiting(helps="no"),
-        fixes=(
-            Fix(
-                FixKind.RESTART_COMPONENT,
-                {"object": part.ref},
-                {"component": f"Deployment {part.name}"},
-                who=Who.PLATFORM,
-            ),
-        ),
+        fixes=(components.restart(part, part.name),),
         certainty=Certainty.PROVED,
     )

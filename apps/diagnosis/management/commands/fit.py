@@ -15,12 +15,13 @@ from typing import Any
 import msgspec
 from django.core.management.base import BaseCommand, CommandError
 
-from gangdash.comparison import free_capacity, what_if
+from gangdash.comparison import compare, difference_of, free_capacity
 from gangdash.documents.whatif import DomainEntry, WhatIf
 from gangdash.engine.capacity import SHAPES
-from gangdash.engine.changes import Change, ChangeError, apply
+from gangdash.engine.changes import Change, ChangeError
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.verdict import FixKind
+from gangdash.engine.whatif import run_all
 from gangdash.reasons.wording import clean
 from gangdash.replay import replay
 from gangdash.snapshot.archive import SnapshotError, load_snapshot
@@ -65,10 +66,12 @@ class Command(BaseCommand):
 
     def _ask(self, snapshot: ClusterSnapshot, options: dict[str, Any]) -> None:
         queues = [options["queue"]] if options["queue"] else leaf_queues(snapshot)
+        gang, before = f"{NAMESPACE}/{NAME}", run_all(snapshot)
         for queue in queues:
-            change = Change(FixKind.SUBMIT, f"{NAMESPACE}/{NAME}", submit_values(snapshot, queue, options))
-            effect = what_if(snapshot, [change])
-            entry = replay(apply(snapshot, [change]), gang=f"{NAMESPACE}/{NAME}").explanation(f"{NAMESPACE}/{NAME}")
+            change = Change(FixKind.SUBMIT, gang, submit_values(snapshot, queue, options))
+            found = compare(snapshot, [change], before=before)
+            effect = difference_of(found)
+            entry = replay(found.changed, gang=gang, cycles=found.after).explanation(gang)
             if options["form"] == "json":
                 self.stdout.write(_json({"queue": queue, "explanation": entry, "effect": effect}))
             else:
