@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 
 from apps.workloads.models import Attempt
 
@@ -38,15 +39,22 @@ class Step:
 
 
 def steps(attempt: Attempt, *, at: datetime | None = None) -> tuple[Step, ...]:
-    """Return the steps of one attempt in order, as far as they were made at a moment; without gates if it had none."""
+    """Return the steps of one attempt as far as they were made at a moment; without gates if it had none.
+
+    Those that were seen come in the order of their times: the first reading may be earlier or later than others.
+    """
     found = [(title, _time(attempt, name, at)) for name, title in STEPS if name != GATES or attempt.gated_at]
     last = max((place for place, (_, moment) in enumerate(found) if moment is not None), default=-1)
+    seen = iter(sorted(((moment, title) for title, moment in found if moment is not None), key=itemgetter(0)))
     made: list[Step] = []
     before: datetime | None = None
     for place, (title, moment) in enumerate(found):
-        state = "done" if moment is not None else "missed" if place < last else "todo"
-        made.append(Step(title, moment, state, before if moment is not None else None))
-        before = moment or before
+        if moment is None:
+            made.append(Step(title, None, "missed" if place < last else "todo", None))
+        else:
+            time, name = next(seen)
+            made.append(Step(name, time, "done", before))
+            before = time
     return tuple(made)
 
 

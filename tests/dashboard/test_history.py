@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db import connection
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
+from django.test.utils import CaptureQueriesContext
 
 from apps.workloads.models import Attempt
 from tests.dashboard.markup import Page, visible_text
@@ -26,7 +27,7 @@ def test_attempts_are_a_ladder_and_a_list(world: World, as_alice: Client) -> Non
     shown = text(as_alice, GANG)
     assert "Attempts 2 attempts" in shown
     assert "Gates removed" in shown
-    assert "after 2 min First read" in shown
+    assert shown.index("First read") < shown.index("Gates removed")
     assert "Node chosen not yet" in shown
     assert "2, this one" in shown
     assert "1 chat-prod/llama-70b-disagg-0-old" in shown
@@ -51,15 +52,17 @@ def test_nodes_say_what_they_did(world: World, as_alice: Client) -> None:
     assert shown.index("b1-13 ready not ready") < shown.index("a1-14 ready cordoned by hand")
 
 
-def test_queries_do_not_grow_with_attempts(
-    world: World, as_alice: Client, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_queries_do_not_grow_with_attempts(world: World, as_alice: Client) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as found:
+            as_alice.get(GANG)
+        return len(found)
+
     history(world)
-    as_alice.get(GANG)
-    with django_assert_num_queries(12):
-        as_alice.get(GANG)
+    queries()
+    before = queries()
     for number in range(9):
         gang = world.gang(f"chat-prod/again-{number}", "q", (1, 1), timedelta(minutes=number))
         Attempt.objects.create(cluster=world.cluster, gang=gang, lineage="llama", seen_at=world.at(number))
-    with django_assert_num_queries(12):
-        assert "The newest 8 of 11." in text(as_alice, GANG)
+    assert queries() == before
+    assert "The newest 8 of 11." in text(as_alice, GANG)
