@@ -18,8 +18,8 @@ from apps.alerts.settings import RuleSetting
 from apps.workloads.choices import GangState
 
 TICK = timedelta(minutes=1)
-WORK_MAX = 3_000_000
-"""Reasons that are looked at in one look back: some seconds."""
+WORK_MAX = 1_000_000
+"""Reasons that are looked at in one look back over all clusters: some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,12 @@ class Backtest:
     blind_seconds: float
 
 
-def backtest(history: History, setting: RuleSetting, *, start: datetime, end: datetime) -> Backtest:
-    """Run a rule over a span of the past. What began before the span counts from its true beginning."""
-    tick = _tick(history, start, end)
+def backtest(history: History, setting: RuleSetting, *, start: datetime, end: datetime, parts: int = 1) -> Backtest:
+    """Run a rule over a span of the past. What began before the span counts from its true beginning.
+
+    It is one of ``parts`` looks back that share the work.
+    """
+    tick = _tick(history, start, end, WORK_MAX / parts)
     tracks: Mapping[str, Track] = {}
     open_firings: dict[str, Firing] = {}
     firings: list[Firing] = []
@@ -77,7 +80,7 @@ def _looks(history: History, start: datetime, end: datetime, tick: timedelta) ->
         moment += tick
 
 
-def _tick(history: History, start: datetime, end: datetime) -> timedelta:
+def _tick(history: History, start: datetime, end: datetime, most: float) -> timedelta:
     """Return how often to look, so that the work stays within its bound."""
     standing = 0.0
     for row in history.stretches:
@@ -85,7 +88,7 @@ def _tick(history: History, start: datetime, end: datetime) -> timedelta:
         if row.state != GangState.FINE:
             standing += max(lasted, timedelta()) / TICK
     factor = 1
-    while (standing + (end - start) / TICK) / factor > WORK_MAX:
+    while (standing + (end - start) / TICK) / factor > most:
         factor *= 2
     return TICK * factor
 

@@ -6,7 +6,7 @@ begins later and says so; where one that only helps is missing, it says what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -51,7 +51,13 @@ class Lookback:
         return sum(not firing.is_carried for firing in self.result.firings) if self.result else 0
 
 
-def lookback(*, cluster: Cluster, setting: RuleSetting, start: datetime, end: datetime) -> Lookback:
+def lookback_all(*, clusters: Iterable[Cluster], setting: RuleSetting, end: datetime, days: int) -> list[Lookback]:
+    """Run a rule over what is kept of some clusters; they share the work that one request may take."""
+    start, rows = end - timedelta(days=days), list(clusters)
+    return [lookback(cluster=row, setting=setting, start=start, end=end, parts=len(rows)) for row in rows]
+
+
+def lookback(*, cluster: Cluster, setting: RuleSetting, start: datetime, end: datetime, parts: int = 1) -> Lookback:
     """Run a rule over what is kept of a cluster."""
     if not setting.is_about(cluster.name):
         return Lookback(cluster.name, None, ("The rule is not about this cluster.",))
@@ -64,7 +70,7 @@ def lookback(*, cluster: Cluster, setting: RuleSetting, start: datetime, end: da
     begin = max([start, *(moment for source in setting.needs if (moment := kept[source]) is not None)])
     since = begin - max(LEAST_SPAN, setting.longest_window)
     history = history_load(cluster=cluster, since=since, until=end)
-    result = backtest(history, setting, start=begin, end=end)
+    result = backtest(history, setting, start=begin, end=end, parts=parts)
     return Lookback(cluster.name, result, tuple(_unknown(setting, kept, start, begin, result)))
 
 

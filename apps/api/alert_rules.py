@@ -6,7 +6,6 @@ Those who see everything may read and look back; only admins who are logged in m
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -19,7 +18,7 @@ from rest_framework.response import Response
 from apps.accounts.models import User
 from apps.alerts.backtest import Backtest, Firing
 from apps.alerts.choices import AlertSeverity
-from apps.alerts.lookback import Lookback, lookback
+from apps.alerts.lookback import Lookback, lookback_all
 from apps.alerts.models import AlertRule, Route
 from apps.alerts.rules import RULES
 from apps.alerts.rules.base import Param
@@ -241,10 +240,9 @@ class LookbackQuery(serializers.Serializer[Any]):
 def _looked(view: ReadView, request: Request, rule: AlertRule) -> Response:
     query = LookbackQuery(data=plain(request.query_params))
     query.is_valid(raise_exception=True)
-    end = timezone.now()
-    start = end - timedelta(days=query.validated_data.get("days", 7))
     clusters = cluster_list(scope=view.scope).filter(is_read=True)
-    found = [lookback(cluster=cluster, setting=setting_of(rule), start=start, end=end) for cluster in clusters]
+    days = query.validated_data.get("days", 7)
+    found = lookback_all(clusters=clusters, setting=setting_of(rule), end=timezone.now(), days=days)
     return Response(LookbackPage({"results": found}).data)
 
 

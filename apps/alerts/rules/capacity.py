@@ -21,14 +21,14 @@ SLACK = 1e-6
 ROOM_CODES = frozenset({ReasonCode.FRAGMENTED, ReasonCode.DOMAIN_BUSY})
 
 
-def _held_since(facts: Facts, holds: Callable[[Sample], bool]) -> datetime:
-    """Return since when every sample fulfils a condition that the newest one does."""
+def _held_since(facts: Facts, not_before: datetime, holds: Callable[[Sample], bool]) -> datetime:
+    """Return since when every sample fulfils a condition that the newest one does, but not before a moment."""
     since = facts.at
     for sample in facts.samples_back():
-        if not holds(sample):
+        if since <= not_before or not holds(sample):
             break
         since = sample.at
-    return since
+    return max(since, not_before)
 
 
 def fragmentation(facts: Facts, _values: Values) -> list[Finding]:
@@ -51,7 +51,7 @@ def _fragmented(facts: Facts, group: list[Stretch], oldest: Stretch, free: float
         amount = sample.free()
         return amount is not None and amount + SLACK >= oldest.gpus
 
-    since = max(oldest.opened, _held_since(facts, has_room))
+    since = _held_since(facts, oldest.opened, has_room)
     path = facts.gangs[oldest.gang].path
     text = f"{counted(free, 'GPU', 'GPUs')} are free and {path} asks for {oldest.gpus:g}, but no one place has them."
     return cause_finding(facts, group, text=text, since=since)
@@ -108,8 +108,9 @@ def _borrower(queue: QueueFact, queues: Mapping[str, QueueFact], sample: Sample)
 
 
 def _starved(facts: Facts, queue: QueueFact, borrower: QueueFact, rows: list[Stretch]) -> Finding:
-    since = _held_since(facts, lambda sample: _is_under(queue, sample) and _is_over(borrower, sample))
     ordered = facts.oldest_first(rows)
+    waits = facts.waits_since(ordered[0])
+    since = _held_since(facts, waits, lambda sample: _is_under(queue, sample) and _is_over(borrower, sample))
     sample = facts.sample()
     held = _allocated(sample, queue.name) if sample else None
     other = _allocated(sample, borrower.name) if sample else None
@@ -119,7 +120,7 @@ def _starved(facts: Facts, queue: QueueFact, borrower: QueueFact, rows: list[Str
     )
     return Finding(
         signature=f"STARVATION||Queue/{queue.name}",
-        since=max(since, facts.waits_since(ordered[0])),
+        since=since,
         title=f"Queue {queue.name} starves while {borrower.name} borrows",
         text=text,
         verdict=Verdict.POLICY,

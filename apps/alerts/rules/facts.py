@@ -212,12 +212,12 @@ class Facts:
 
     def waits_since(self, row: Stretch) -> datetime:
         """Return since when the gang of a standing reason waits without a break."""
-        rows = self.history(row.gang)
-        index = len(rows) - 1
+        rows = self.past.get(row.gang, ())
+        index = bisect.bisect_right(rows, self.at, key=lambda known: known.opened) - 1
+        if index < 0:
+            return row.opened
         while index > 0 and rows[index - 1].waits:
             index -= 1
-        if not rows:
-            return row.opened
         created = self.gangs[row.gang].created
         return min(created, rows[0].opened) if index == 0 and created is not None else rows[index].opened
 

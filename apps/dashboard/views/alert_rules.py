@@ -6,7 +6,6 @@ Those who see everything may read and try; only admins may save, as a rule decid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.logins import client_address
 from apps.accounts.scope import Scope
-from apps.alerts.lookback import Lookback, lookback
+from apps.alerts.lookback import Lookback, lookback_all
 from apps.alerts.models import AlertRule, Route
 from apps.alerts.rules import RULES
 from apps.alerts.selectors import rule_list
@@ -105,10 +104,8 @@ def _rule(key: str) -> AlertRule:
 
 def _looked(scope: Scope, rule: AlertRule) -> list[Lookback]:
     """Return what a rule would have done in the last days, by cluster."""
-    end = timezone.now()
-    start, setting = end - timedelta(days=DAYS), setting_of(rule)
     clusters = cluster_list(scope=scope).filter(is_read=True)
-    return [lookback(cluster=cluster, setting=setting, start=start, end=end) for cluster in clusters]
+    return lookback_all(clusters=clusters, setting=setting_of(rule), end=timezone.now(), days=DAYS)
 
 
 def _save(request: HttpRequest, rule: AlertRule | None, form: CustomForm | BuiltInForm) -> HttpResponse:

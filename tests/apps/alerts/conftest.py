@@ -37,8 +37,8 @@ class Store:
     def gang(self, path: str, *, queue: str = "q", gpus: float = 8) -> Gang:
         namespace, _, name = path.rpartition("/")
         return Gang.objects.create(
-            cluster=self.cluster, uid=f"uid-{self.cluster.name}-{path}"[:64], namespace=namespace or "team-a", name=name,
-            queue=queue, gpus=gpus, first_seen_at=self.now, last_seen_at=self.now,
+            cluster=self.cluster, uid=f"uid-{self.cluster.name}-{path}"[:64], namespace=namespace or "team-a",
+            name=name, queue=queue, gpus=gpus, first_seen_at=self.now, last_seen_at=self.now,
         )  # fmt: skip
 
     def says(
