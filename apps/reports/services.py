@@ -6,6 +6,8 @@ and a channel is told of a report once.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -19,6 +21,7 @@ from apps.accounts.models import User
 from apps.accounts.services import audit_record
 from apps.clusters.models import Cluster
 from apps.delivery.choices import DeliveryKind
+from apps.delivery.messages import Message
 from apps.delivery.models import Channel
 from apps.delivery.services import enqueue
 from apps.errors import ApplicationError
@@ -135,19 +138,22 @@ def report_claim(*, report_id: int, now: datetime) -> Report | None:
 
 def report_run(*, report: Report, now: datetime) -> None:
     """Make a claimed report and tell its channels, both or neither; one whose claim has ended changes nothing."""
+    began = time.monotonic()
     previous = report_before(report)
     content = _build(report, previous, now=now)
+    packed, messages = content_encode(content).decode(), _messages(report, content)
+    ended_at = now + timedelta(seconds=time.monotonic() - began)
     with transaction.atomic():
         claimed = Report.objects.filter(pk=report.pk, state=ReportState.WAITING, attempts=report.attempts)
         if claimed.update(
             state=ReportState.DONE,
-            content=content_encode(content).decode(),
+            content=packed,
             headline=tidy(" ".join(content.headline[:1]))[:512],
             previous=previous,
-            ended_at=now,
+            ended_at=ended_at,
             detail="",
         ):
-            _channels_tell(report, content, now=now)
+            _channels_tell(report, messages, now=ended_at)
 
 
 def content_of(*, cluster: Cluster, covered: Range, zone: str, now: datetime) -> Content:
@@ -200,25 +206,36 @@ def report_send(*, report: Report, channel: Channel, actor: User, now: datetime,
         raise ApplicationError(
             "channel_is_limited", f"{channel.name} may not hear of every namespace of {report.cluster.name}"
         )
+    message = _message(report, content, channel)
     with transaction.atomic():
-        _channel_tell(report, content, channel, now=now)
+        _channels_tell(report, [(channel, message)], now=now)
         audit_record(
             action="report.send", actor=actor, target=str(report), details={"channel": channel.name}, address=address
         )
 
 
-def _channels_tell(report: Report, content: Content, *, now: datetime) -> None:
+def _messages(report: Report, content: Content) -> list[tuple[Channel, Message]]:
+    """Return what the channels of a report's schedule are to be told; a channel that was limited since is passed over.
+
+    Written before the transaction that sends it, which keeps others from writing.
+    """
+    found: list[tuple[Channel, Message]] = []
     for channel in report.schedule.channels.all() if report.schedule else ():
         if channel_may_have(channel, clusters=[report.cluster.name]):
-            _channel_tell(report, content, channel, now=now)
+            found.append((channel, _message(report, content, channel)))
         else:
             logger.warning("report_channel_is_limited", report=report.pk, channel=channel.name)
+    return found
 
 
-def _channel_tell(report: Report, content: Content, channel: Channel, *, now: datetime) -> None:
+def _message(report: Report, content: Content, channel: Channel) -> Message:
     attached = report.schedule.attached if report.schedule else USUALLY_ATTACHED
-    message = report_message(report, content, kind=channel.kind, attached=attached, base_url=settings.GANGDASH_BASE_URL)
-    enqueue(channel=channel, kind=DeliveryKind.REPORT, key=f"report:{report.pk}", message=message, now=now)
+    return report_message(report, content, kind=channel.kind, attached=attached, base_url=settings.GANGDASH_BASE_URL)
+
+
+def _channels_tell(report: Report, messages: Iterable[tuple[Channel, Message]], *, now: datetime) -> None:
+    for channel, message in messages:
+        enqueue(channel=channel, kind=DeliveryKind.REPORT, key=f"report:{report.pk}", message=message, now=now)
 
 
 # --- forgetting --------------------------------------------------------------------------------------------------
