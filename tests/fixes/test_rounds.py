@@ -55,7 +55,7 @@ def searched(
     plans: Sequence[Plan], left: int, starts: Mapping[str, tuple[str, ...]], *, is_large: bool = False
 ) -> list[str]:
     runs = Recorded(left, starts)
-    search_all(plans, runs, is_large=is_large, watch=lambda _: None)
+    search_all(plans, runs, is_large=is_large, watch=lambda *_: None)
     return runs.asked
 
 
@@ -101,7 +101,7 @@ def test_what_the_budget_left_out_is_counted_and_not_called_refused() -> None:
 def test_a_rerun_that_was_broken_off_is_untried_too() -> None:
     plans = [plan("a", "a1", "a2")]
     runs = Recorded(9, {"a2": ("a",)}, cut=["a1"])
-    search_all(plans, runs, is_large=False, watch=lambda _: None)
+    search_all(plans, runs, is_large=False, watch=lambda *_: None)
     assert (len(plans[0].found.fixes), plans[0].found.refused, plans[0].untried) == (1, 0, 1)
 
 

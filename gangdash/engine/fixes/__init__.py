@@ -11,18 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from gangdash.engine.explain.capacity import room_of
 from gangdash.engine.explain.context import Context
 from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.placeable import placed_by_replay
 from gangdash.engine.fixes import told
 from gangdash.engine.fixes.boundary import safely
-from gangdash.engine.fixes.candidate import Candidate, Case
+from gangdash.engine.fixes.candidate import Candidate
 from gangdash.engine.fixes.choose import MOST_FIXES, Found, Steps, each, search, search_large
+from gangdash.engine.fixes.next_case import case_of
 from gangdash.engine.fixes.outcome import check_of
 from gangdash.engine.fixes.reruns import Reruns
 from gangdash.engine.fixes.rounds import Plan, Watch, search_all
-from gangdash.engine.fixes.spare import SpareRoom
 from gangdash.engine.verdict import Explanation, Fix, FixKind, Verdict
 from gangdash.engine.whatif import Cycles
 
@@ -46,10 +45,9 @@ class _Sought:
     later: list[Fix] = field(default_factory=list)
 
     def steps(self, found: Found, *, is_large: bool) -> Steps:
-        job = self.gang.job
-        if job is None or self.gang.shard is None:
+        case = case_of(self.gang, self.item)
+        if case is None:
             return each(found, self.told)
-        case = Case(self.gang, job, _room(self.gang), self.item)
         return search_large(found, case, self.told) if is_large else search(found, case, self.told)
 
     def plan(self, *, is_large: bool) -> Plan:
@@ -72,7 +70,7 @@ def with_fixes(
             answers[index] = found
     is_large = len(context.snapshot.nodes) > _LARGE
     plans = [one.plan(is_large=is_large) for _, one in sought]
-    search_all(plans, Reruns(context.snapshot, cycles), is_large=is_large, watch=watch or (lambda _: None))
+    search_all(plans, Reruns(context.snapshot, cycles), is_large=is_large, watch=watch or (lambda *_: None))
     for (index, one), plan in zip(sought, plans, strict=True):
         answers[index] = _closed(one, plan)
     return answers
@@ -107,11 +105,6 @@ def _waited(gang: Gang, fix: Fix) -> Fix:
     if fix.kind is not FixKind.WAIT_FOR:
         return fix
     return replace(fix, verified=True, starts=(gang.podgroup.key,))
-
-
-def _room(gang: Gang) -> SpareRoom | None:
-    room = room_of(gang)
-    return SpareRoom.of(room) if room is not None else None
 
 
 def _closed(item: _Sought, plan: Plan) -> Explanation:

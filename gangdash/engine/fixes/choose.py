@@ -15,6 +15,7 @@ from typing import NamedTuple
 from gangdash.engine.changes import change_text
 from gangdash.engine.fixes import caps, demands, holders, nodes, placed, queues, waits
 from gangdash.engine.fixes.candidate import Candidate, Case
+from gangdash.engine.fixes.next_case import with_changes
 from gangdash.engine.fixes.spare import SpareRoom
 from gangdash.engine.verdict import VERDICT_OF, FactValue, Fix, FixKind, ReasonCode, Verdict
 from gangdash.engine.whatif import Effect
@@ -164,6 +165,8 @@ def search(found: Found, case: Case, told: Sequence[Candidate]) -> Steps:
     yield from each(found, told)
     if not case.job.is_ready:
         # The scheduler does not try it, whatever else is changed.
+        if not found.fixes:
+            yield from _further(found, case, told)
         return
     singles = guessed(case)
     yield from each(found, singles)
@@ -174,6 +177,15 @@ def search(found: Found, case: Case, told: Sequence[Candidate]) -> Steps:
     if not found.fixes:
         for candidate in _needed(told, singles)[:_MOST_FIRST]:
             yield from _together(found, case, candidate)
+
+
+def _further(found: Found, case: Case, told: Sequence[Candidate]) -> Steps:
+    """Make a change that is needed and not enough, and try it with what the gang would need then."""
+    for first in told[:_MOST_FIRST]:
+        after = with_changes(case, first.all_changes)
+        if after is not None:
+            others = [other for other in guessed(after) if other.kind is not first.kind]
+            yield from each(found, [replace(first, beside=(*first.beside, other)) for other in others[:_MOST_TOGETHER]])
 
 
 def search_large(found: Found, case: Case, told: Sequence[Candidate]) -> Steps:

@@ -21,8 +21,8 @@ from gangdash.engine.fixes.reruns import Key, Rerun, Reruns, key_of
 MOST_RUNS = 14
 """Re-runs that are made for one gang; those made for others do not count."""
 
-Watch = Callable[[str], None]
-"""Told the key of a gang whenever work for it begins."""
+Watch = Callable[[str, str], None]
+"""Told of ``guess`` or ``rerun`` and the key of a gang whenever such work for it begins."""
 
 
 class Plan:
@@ -92,11 +92,11 @@ class Plan:
 def search_all(plans: Sequence[Plan], reruns: Reruns, *, is_large: bool, watch: Watch) -> None:
     """Let all searches go on until they end or the budget does."""
     for plan in plans:
-        watch(plan.found.key)
+        watch("guess", plan.found.key)
         plan.start()
     while reruns.left > 0 and (open_ := [plan for plan in plans if plan.is_open]):
         plan, key = _most_wanted(open_) if is_large else _next_in_turn(open_)
-        watch(plan.found.key)
+        watch("rerun", plan.found.key)
         plan.runs += 1
         checks = {other.found.key: other.check for other in open_ if other.check is not None and key in other.ask}
         safely(plan.found.key, partial(reruns.run, plan.ask[key].all_changes, checks), None)

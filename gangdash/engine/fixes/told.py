@@ -14,7 +14,7 @@ from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.placeable import placed_by_replay
 from gangdash.engine.fixes.candidate import Candidate
 from gangdash.engine.session.build import in_pool
-from gangdash.engine.verdict import Explanation, FactValue, Fix, FixKind, ReasonCode, Verdict, Who
+from gangdash.engine.verdict import Explanation, FactValue, Fix, FixKind, Verdict, Who
 
 _BY_PROCESS = frozenset({FixKind.RESTART_COMPONENT, FixKind.RECREATE_WORKLOAD, FixKind.UPGRADE})
 """Kinds whose effect no replay knows."""
@@ -34,12 +34,8 @@ def candidates(gang: Gang, fix: Fix) -> list[Candidate]:
 
 
 def awaited(gang: Gang, item: Explanation) -> list[Fix]:
-    """Return what a gang waits for that its finding knows without naming it as a fix; no replay can show it."""
-    finding = item.finding
-    on = finding.waiting.on if finding.waiting is not None else ()
-    if finding.code is ReasonCode.WAITS_FOR_BASE_GANG and on:
-        return [_wait(on[0], f"{on[0].replace('/', ' ', 1)} to be placed")]
-    if finding.verdict is not Verdict.EVICTED:
+    """Return what an evicted gang waits for where its finding names no fix: its turn, or its pods."""
+    if item.finding.verdict is not Verdict.EVICTED:
         return []
     if placed_by_replay(gang):
         return [_wait("scheduler", "the next scheduling cycle")]

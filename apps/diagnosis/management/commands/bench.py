@@ -1,4 +1,5 @@
 """`manage.py bench FOLDER`: how long loading, a cycle and its phases take, beside the scheduler's own time.
+`manage.py bench --explain FOLDER`: what the causes and the fixes of all waiting gangs cost on top, by gang too.
 `manage.py bench --poll`: what reading and storing a large generated cluster over HTTP costs.
 
 Each file is measured in a process of its own, so that peak memory is that file's. Where ``X.kai.json`` lies
@@ -9,6 +10,7 @@ better than seconds do.
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import resource
 import time
@@ -22,8 +24,13 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.collector.benchmark import PollCost, poll_costs
 from gangdash.engine.cycle import run_cycle
+from gangdash.engine.explain import explain_in
+from gangdash.engine.explain.context import Context
+from gangdash.engine.fixes import with_fixes
+from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.cycle import CycleResult, GangOutcome
-from gangdash.replay import replay
+from gangdash.engine.verdict import FixKind
+from gangdash.engine.whatif import Cycles
 from gangdash.simulator.bulk import Size
 from gangdash.snapshot.archive import SnapshotError, load_snapshot
 
@@ -47,8 +54,30 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """What explaining the waiting gangs of one file cost; ``by_gang`` are CPU seconds, a shared re-run with the gang
+    that asked for it first."""
+
+    causes: float
+    fixes: float
+    by_gang: tuple[float, ...]
+    reruns: int
+    answered: int
+    """Gangs with a verified fix, or with something to wait for."""
+
+    def seconds_of(self, part: float) -> float:
+        """Return what the given part of the gangs stays below."""
+        ranked = sorted(self.by_gang)
+        return ranked[min(math.ceil(len(ranked) * part), len(ranked)) - 1] if ranked else 0.0
+
+    @property
+    def share(self) -> float:
+        return self.answered / len(self.by_gang) if self.by_gang else 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
-    """``explain_seconds`` is ``None`` unless explanations were asked for; memory in MiB."""
+    """``explained`` is ``None`` unless explanations were asked for; memory in MiB."""
 
     file: str
     nodes: int
@@ -56,7 +85,7 @@ class Measurement:
     load_seconds: float
     phases: dict[str, float]
     memory: float
-    explain_seconds: float | None = None
+    explained: Explained | None = None
 
     @property
     def cycle_seconds(self) -> float:
@@ -72,15 +101,36 @@ def measure(path: Path, *, explain: bool) -> Measurement:
     for shard in snapshot.shards:
         results.append(run_cycle(snapshot, shard, on_phase=watch.enter))
         watch.enter("")
-    explain_seconds = None
-    if explain:
-        started = time.perf_counter()
-        replay(snapshot)
-        explain_seconds = time.perf_counter() - started
+    explained = _explain(snapshot, tuple(results)) if explain else None
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Measurement(
-        path.name, len(snapshot.nodes), _waiting(results), load_seconds, watch.seconds, memory, explain_seconds
+        path.name, len(snapshot.nodes), _waiting(results), load_seconds, watch.seconds, memory, explained
     )
+
+
+def _explain(snapshot: ClusterSnapshot, results: Cycles) -> Explained:
+    context = Context(snapshot, results)
+    keys = [f"{gang.namespace}/{gang.name}" for result in results for gang in result.gangs if gang.outcome in _WAITING]
+    by_gang, answers = dict.fromkeys(keys, 0.0), []
+    for key in keys:
+        started = time.process_time()
+        answers += explain_in(context, only=key)
+        by_gang[key] += time.process_time() - started
+    causes = sum(by_gang.values())
+    reruns, current, since = 0, "", time.process_time()
+
+    def enter(what: str, key: str) -> None:
+        nonlocal reruns, current, since
+        now = time.process_time()
+        if current:
+            by_gang[current] += now - since
+        reruns, current, since = reruns + (what == "rerun"), key, now
+
+    started = time.process_time()
+    fixed = with_fixes(context, results, answers, enter)
+    enter("", "")
+    answered = sum(any(fix.verified or fix.kind is FixKind.WAIT_FOR for fix in item.fixes) for item in fixed)
+    return Explained(causes, time.process_time() - started, tuple(by_gang.values()), reruns, answered)
 
 
 def _waiting(results: Sequence[CycleResult]) -> int:
@@ -102,7 +152,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER", help="snapshot files, or one file")
-        parser.add_argument("--explain", action="store_true", help="time the explanations with their fixes too")
+        parser.add_argument("--explain", action="store_true", help="measure causes and fixes of waiting gangs too")
         parser.add_argument("--poll", action="store_true", help="measure polls of a generated cluster instead")
         parser.add_argument("--nodes", type=int, default=1_000, help="with --poll: nodes of the cluster")
         parser.add_argument("--pods", type=int, default=10_000, help="with --poll: pods of the cluster")
@@ -151,7 +201,7 @@ def _measure_in_child(file: Path, explain: bool) -> Measurement:
 def _header(explain: bool) -> str:
     names = ["nodes", "waiting", "load s", *PHASES, "cycle s", "KAI s", "ratio", "MiB"]
     if explain:
-        names.append("explain s")
+        names += ["causes s", "fixes s", "gang p50 s", "gang p95 s", "gang max s", "re-runs", "answered"]
     return f"{'file':26}" + "".join(f"{name[:13]:>14}" for name in names)
 
 
@@ -161,8 +211,11 @@ def _format(done: Measurement, theirs: dict[str, float] | None, *, explain: bool
     cells += [f"{done.phases.get(phase, 0.0):.3f}" for phase in PHASES]
     cells += [f"{done.cycle_seconds:.2f}", f"{total:.2f}" if total else "-"]
     cells += [f"{done.cycle_seconds / total:.2f}" if total else "-", f"{done.memory:.0f}"]
-    if explain:
-        cells.append(f"{done.explain_seconds:.2f}" if done.explain_seconds is not None else "-")
+    if explain and done.explained is not None:
+        cost = done.explained
+        cells += [f"{cost.causes:.2f}", f"{cost.fixes:.2f}"]
+        cells += [f"{cost.seconds_of(part):.2f}" for part in (0.5, 0.95, 1.0)]
+        cells += [f"{cost.reruns:,}", f"{cost.share:.0%}"]
     return f"{done.file[:25]:26}" + "".join(f"{cell:>14}" for cell in cells)
 
 
