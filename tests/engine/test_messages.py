@@ -116,3 +116,19 @@ def test_gated_pods_and_pods_of_unknown_subgroups() -> None:
     told = {pod.name: pod.message for pod in gang_of(cluster.run("allocate"), "g").pods}
     assert told["g-5"] == ""
     assert told["g-ghost-6"] == 'Pod references subgroup "ghost", which does not exist in PodGroup team/g'
+
+
+def test_node_that_others_have_filled_since_names_no_reason_in_detail() -> None:
+    """The pod was refused by a selector; by now a promise makes the node too full for it, though it is idle."""
+    cluster = Cluster()
+    cluster.params(detailed_fit_errors=True)
+    cluster.node("n0", 2)
+    cluster.node("n1", 2)
+    cluster.gang("first", 1, 2, pod={"node_selector": {"kubernetes.io/hostname": "n0"}})
+    cluster.gang("late", 1, 2, age=60, pod={"node_selector": {"kubernetes.io/hostname": "n0"}})
+    gang = gang_of(cluster.run("allocate"), "late")
+    assert gang.pods[0].message == (
+        "\n<n0>: Node didn't have enough resources: GPUs, requested: 2, used: 2, capacity: 2."
+        "\n<n1>: node(s) didn't match Pod's node affinity/selector."
+        "\nno nodes with enough resources were found."
+    )

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from gangdash.engine.actions.heap import Heap
 from gangdash.engine.actions.ordering import JobsByQueue, Selection, delay_end, go_duration, rank_of_job, takes_part
 from gangdash.engine.model.podgroup import SubGroupSpec
+from gangdash.engine.model.queue import QueueResource
 from gangdash.engine.plugins import open_session
+from gangdash.engine.rules.queue_order import rank_of
 from gangdash.engine.session import Session
 from tests.engine.builders import NOW, Cluster, places, texts
 
@@ -211,3 +213,21 @@ def test_waiting_gangs_begun_in_order_come_as_if_pushed_one_by_one() -> None:
     for order in (pushed, seeded):
         order.push(held)
     assert list(_names(seeded)) == list(_names(pushed))
+
+
+def test_rank_of_a_queue_says_in_order_what_speaks_against_it() -> None:
+    """Beyond fair share in all resources, beyond quota, low priority, without a share, and by how much it holds."""
+    nothing = QueueResource(0, -1, 0)
+    cluster = Cluster()
+    cluster.node("n0", 8)
+    cluster.queue("none", 0, weight=0, cpu=nothing, memory=nothing)
+    cluster.queue("half", 4, priority=7)
+    cluster.gang("held", 1, 2, queue="half", on=["n0"])
+    session = _open(cluster)
+    none, half = session.queues["none"], session.queues["half"]
+    assert rank_of(session, none, (0, 0, 1)) == (False, True, -100, True, 1000, 0)
+    assert rank_of(session, none, (0, 0, 0)) == (False, False, -100, False, 0, 0)
+    assert rank_of(session, half, (0, 0, 2)) == (False, False, -7, False, 1.0, 0.5)
+    assert rank_of(session, half, (0, 0, 3), (0, 0, 1))[1:5] == (True, -7, False, 1.0)
+    session.charges_queues = False
+    assert rank_of(session, half, (0, 0, 3)) == (half.created, "half")

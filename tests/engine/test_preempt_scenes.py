@@ -9,6 +9,7 @@ import pytest
 
 from gangdash.engine.actions import preempt
 from gangdash.engine.model.podgroup import SubGroupSpec
+from gangdash.engine.model.selectors import Affinity, NodeSelectorTerm, Requirement
 from gangdash.engine.plugins import open_session
 from gangdash.engine.session import Status
 from tests.engine.builders import NOW, Cluster, counts, outcome, texts
@@ -210,3 +211,24 @@ def test_gang_that_lost_its_pod_in_this_action_searches_for_nothing(*, shortcuts
         "old-1": Status.PENDING,
         "new-0": Status.PIPELINED,
     }
+
+
+def test_pod_that_no_eviction_helps_is_told_before_any_search() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 1)
+    cluster.gang("old", on=["n0"])
+    cluster.gang("new", 1, 9, kind="build")
+    result = cluster.run("preempt")
+    assert outcome(result, "old") == "kept"
+    assert [reason for reason, _ in texts(result, "new")] == ["PodSchedulingErrors"]
+    assert "Resources were not found for pod team/new-0 due to:" in texts(result, "new")[0][1]
+
+
+def test_node_names_that_exclude_each_other_are_told_only_where_pods_are_placed() -> None:
+    names = tuple(Requirement("metadata.name", "In", (name,)) for name in ("n0", "n1"))
+    cluster = Cluster()
+    cluster.node("n0", 1)
+    cluster.gang("old", on=["n0"])
+    cluster.gang("new", kind="build", pod={"affinity": Affinity(node_required=(NodeSelectorTerm(match_fields=names),))})
+    assert texts(cluster.run("preempt"), "new") == []
+    assert "pod affinity terms conflict" in texts(cluster.run("allocate"), "new")[0][1]

@@ -188,3 +188,17 @@ def test_a_gang_bound_in_the_cycle_may_be_evicted_in_it() -> None:
     assert outcome(result, "big") == "pipelined"
     assert outcome(result, "small") == "evicted"
     assert outcome(result, "hold") == "evicted"
+
+
+def test_queues_compete_with_their_siblings_only() -> None:
+    """Department d0 holds twice its share; that one of its queues takes from the other is its own affair."""
+    cluster = Cluster()
+    cluster.node("n0", 4)
+    for name, quota, parent in (("d0", 2, ""), ("d1", 2, ""), ("a", 2, "d0"), ("b", 1, "d0"), ("c", 2, "d1")):
+        cluster.queue(name, quota, parent=parent)
+    for index in range(4):
+        cluster.gang(f"old-{index}", queue="a", on=["n0"], age=900 - index)
+    cluster.gang("elsewhere", 2, queue="c", pod={"node_selector": {"no": "where"}})
+    cluster.gang("new", queue="b")
+    result = cluster.run("reclaim")
+    assert (outcome(result, "new"), outcome(result, "old-3")) == ("pipelined", "evicted")

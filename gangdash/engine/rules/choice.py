@@ -130,9 +130,6 @@ class Choices:
                 return nodes[first]
         return None
 
-    def fits_now(self, task: TaskState, node: NodeState) -> bool:
-        return self._answer(task, node, self._numbers.of(node)).fits_now
-
     def _scored(self, task: TaskState, buckets: Buckets) -> list[tuple[float, Group]]:
         """Return groups with their scores, best first."""
         nodes, answers, template = self._session.all_nodes, self._answers, task.template
