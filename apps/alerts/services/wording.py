@@ -189,8 +189,14 @@ def _links(alert: Alert, told: Told, as_of: datetime) -> Iterator[Link]:
 
 
 def gang_url(alert: Alert, gang: Gang, as_of: datetime) -> str:
-    """Return the page of a gang, pinned to the moment that the message speaks of."""
-    path = reverse("dashboard:gang", args=[alert.cluster.name, gang.namespace, gang.name])
+    """Return the page of a gang, pinned to the moment that the message speaks of.
+
+    No message is lost over a name that no address can carry: that gang is reached through the alert.
+    """
+    names = [alert.cluster.name, gang.namespace, gang.name]
+    if any(not name or "/" in name for name in names):
+        return alert_url(alert)
+    path = reverse("dashboard:gang", args=names)
     return f"{path}?{urlencode({'uid': gang.uid, 'at': as_of.isoformat().replace('+00:00', 'Z')})}"
 
 
