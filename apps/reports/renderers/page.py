@@ -6,7 +6,7 @@ likes, and light on paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.template.loader import render_to_string
@@ -17,6 +17,24 @@ from apps.reports.content import Cell, Column, Content, Figure, Section, Table
 
 NARROW_COLUMNS = 5
 HEADLINE = "headline"
+VERDICT = "verdict"
+"""The key of columns that name a verdict; a colon may follow it."""
+FAMILIES_BY_WORD = {
+    "No fit": "nofit",
+    "Node state": "node",
+    "Policy": "policy",
+    "Config": "config",
+    "Gated": "gated",
+    "Stuck": "bad",
+    "Evicted": "bad",
+    "Partial": "bad",
+    "Violated": "bad",
+    "Starting": "start",
+    "Will start": "start",
+    "No verdict": "none",
+    "Healthy": "ok",
+}
+"""The colour of a verdict by the word that reports write for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +47,13 @@ class FigureView:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """Rows with the column of each cell, and how many rows are left out. Wide tables take a line of their own."""
+    """Rows with each cell's column and, for a verdict, its colour; how many rows are left out.
+
+    Wide tables take a line of their own.
+    """
 
     table: Table
-    rows: tuple[tuple[tuple[Column, Cell], ...], ...]
+    rows: tuple[tuple[tuple[Column, Cell, str], ...], ...]
     left_out: int
     is_wide: bool
 
@@ -109,8 +130,14 @@ def _figures(section: Section) -> Iterator[FigureView]:
 
 
 def _table(table: Table) -> TableView:
-    rows = tuple(tuple(zip(table.columns, row, strict=True)) for row in table.rows)
+    rows = tuple(tuple(_cells(table.columns, row)) for row in table.rows)
     return TableView(table, rows, max(table.total - len(table.rows), 0), len(table.columns) > NARROW_COLUMNS)
+
+
+def _cells(columns: Sequence[Column], row: Sequence[Cell]) -> Iterator[tuple[Column, Cell, str]]:
+    for column, cell in zip(columns, row, strict=True):
+        word = cell.text.partition(":")[0] if column.key == VERDICT else ""
+        yield column, cell, FAMILIES_BY_WORD.get(word, "")
 
 
 def _pictures(section: Section, zone: str) -> Iterator[PictureView]:

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from apps.reports.charts import FAMILIES
 from apps.reports.choices import ReportForm
 from apps.reports.content import Content, content_decode
 from apps.reports.renderers import file_name, mail, markdown, render, table
 from apps.reports.renderers.document import report_schema
+from apps.reports.renderers.page import FAMILIES_BY_WORD
 from apps.reports.renderers.prepare import IN_SITE, NO_SITE, link_under
+from apps.reports.sections.words import VERDICTS
 from tests.apps.reports import samples
 from tests.dashboard.markup import Page, visible_text
 
@@ -111,6 +114,11 @@ def test_each_chart_has_words_and_a_table_beside_it() -> None:
     written = html(samples.content())
     assert written.count('role="img"') == written.count("<desc>") == written.count("Show as table") == 3
     assert "not read from 14:00 to 16:00" in written
+
+
+def test_a_verdict_has_its_colour_beside_its_word() -> None:
+    assert {word: FAMILIES[verdict] for verdict, word in VERDICTS.items()} == FAMILIES_BY_WORD
+    assert '<i class="rp-dot rp-config" aria-hidden="true"></i>Config' in html(samples.content())
 
 
 def test_an_empty_report_says_that_there_is_nothing() -> None:
