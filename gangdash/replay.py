@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gangdash import __version__
+from gangdash import __version__, timeless
 from gangdash.documents import (
     Amounts,
     Cycle,
@@ -48,30 +48,34 @@ def replay(
     gang: str | None = None,
     include_all: bool = False,
     cycles: Cycles | None = None,
+    known: Sequence[ExplanationDocument] = (),
 ) -> Diagnosis:
     """Return document one; ``gang`` (``namespace/name``) narrows the explanations to that one, healthy or not.
 
-    ``cycles`` are those of this very snapshot where they were run already.
+    ``cycles`` are those of this very snapshot where they were run already. ``known`` are all answers to the same
+    objects at an earlier moment: they are taken over where nothing in them turns with time.
     """
     if cycles is None:
         cycles = run_all(snapshot)
     digest = snapshot_digest(snapshot)
     explanations: Sequence[Explanation] = ()
-    if not cycle_only:
+    is_known = bool(known) and timeless.holds(snapshot, known)
+    if not cycle_only and not is_known:
         context = Context(snapshot, cycles)
         explanations = with_fixes(context, cycles, explain_in(context, only=gang))
-    documents = [explanation_document(item, snapshot, digest) for item in explanations]
-    if gang is None and not include_all:
-        documents = [document for document in documents if document.code not in _NOTHING_TO_TELL]
+    told = [explanation_document(item, snapshot, digest) for item in explanations]
+    if is_known:
+        told = timeless.restamped(known, as_of=stamp(snapshot.as_of) or "", digest=digest)
+    shows_all = gang is not None or include_all
     return Diagnosis(
         snapshot=snapshot.name,
         digest=digest,
         as_of=stamp(snapshot.as_of) or "",
         engine=__version__,
         cycle=_cycle(cycles),
-        explanations=documents,
-        not_read=_not_read(snapshot, explanations),
-        not_modelled=_not_modelled(explanations),
+        explanations=[document for document in told if shows_all or document.code not in _NOTHING_TO_TELL],
+        not_read=_not_read(snapshot, told),
+        not_modelled=_not_modelled(told),
         oddities=[OddityEntry(odd.object, odd.field, odd.problem) for odd in snapshot.oddities],
     )
 
@@ -123,12 +127,12 @@ def _amounts(amounts: RawAmounts) -> Amounts:
     return Amounts(cpu=whole(amounts[0]), memory=whole(amounts[1]), gpu=whole(amounts[2]))
 
 
-def _not_read(snapshot: ClusterSnapshot, explanations: Iterable[Explanation]) -> list[NotReadEntry]:
+def _not_read(snapshot: ClusterSnapshot, explanations: Iterable[ExplanationDocument]) -> list[NotReadEntry]:
     matters = Counter(kind for item in explanations for kind in item.not_read)
     return [NotReadEntry(gap.kind, gap.reason, matters[gap.kind]) for gap in snapshot.not_read]
 
 
-def _not_modelled(explanations: Iterable[Explanation]) -> list[NotModelledEntry]:
+def _not_modelled(explanations: Iterable[ExplanationDocument]) -> list[NotModelledEntry]:
     matters = Counter(part for item in explanations for part in item.not_modelled)
     return [NotModelledEntry(what, "not replayed", count) for what, count in sorted(matters.items())]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import structlog
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -19,11 +20,12 @@ from apps.collector.models import Reading
 from apps.collector.packing import unpacked
 from apps.collector.selectors import reading_newest
 from apps.diagnosis.choices import AnalysisOutcome
-from apps.diagnosis.models import Snapshot
+from apps.diagnosis.models import ExplanationRecord, Snapshot
 from apps.diagnosis.services.history import history_of
 from apps.diagnosis.services.recording import results_record
 from apps.diagnosis.services.retention import readings_prune
 from gangdash import __version__
+from gangdash.documents import ExplanationDocument
 from gangdash.replay import replay
 from gangdash.snapshot.archive import snapshot_of
 
@@ -121,7 +123,7 @@ def analysis_run(*, snapshot: Snapshot) -> AnalysisOutcome:
     reading = unpacked(
         reading=snapshot.reading, as_of=snapshot.as_of, history=snapshot.history, name=snapshot.cluster.name
     )
-    diagnosis = replay(snapshot_of(reading), include_all=True)
+    diagnosis = replay(snapshot_of(reading), include_all=True, known=_known(snapshot))
     outcome = results_record(snapshot=snapshot, diagnosis=diagnosis, now=datetime.now(UTC))
     readings_prune(cluster=snapshot.cluster, now=datetime.now(UTC))
     logger.info(
@@ -132,6 +134,21 @@ def analysis_run(*, snapshot: Snapshot) -> AnalysisOutcome:
         gangs=len(diagnosis.explanations),
     )
     return outcome
+
+
+def _known(snapshot: Snapshot) -> list[ExplanationDocument]:
+    """Return all answers to the same objects at the moment before; none where one is missing or another engine's."""
+    before = Snapshot.objects.filter(
+        cluster=snapshot.cluster_id, outcome=AnalysisOutcome.DONE, as_of__lt=snapshot.as_of
+    ).order_by("-as_of", "-pk")[:1]
+    last = before.first()
+    if last is None or (last.reading_id, last.engine) != (snapshot.reading_id, snapshot.engine):
+        return []
+    rows = ExplanationRecord.objects.filter(snapshot=last, is_current=True).values_list("document", flat=True)
+    texts = list(rows)
+    if len(texts) != last.gangs:
+        return []
+    return [msgspec.json.decode(text, type=ExplanationDocument) for text in texts]
 
 
 def analysis_fail(*, snapshot: Snapshot, detail: str, now: datetime) -> None:
