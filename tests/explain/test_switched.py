@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from gangdash.engine.explain import explain_in
 from gangdash.engine.explain.admission import feature_off
+from gangdash.engine.explain.context import Context
 from gangdash.engine.model.cluster import GangHistory
 from gangdash.engine.model.config import DEFAULT_ACTIONS, SchedulerConfig, Shard
+from gangdash.engine.model.cycle import GangOutcome, PodOutcome
 from gangdash.engine.model.meta import Meta, OwnerRef
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.podgroup import TopologyConstraint
 from gangdash.engine.verdict import ReasonCode
+from gangdash.engine.whatif import run_all
 from tests.engine.builders import NOW, RACK, Cluster
 from tests.explain.helpers import event, explain, said
 
@@ -172,3 +176,16 @@ def test_clocks_that_differ_a_little_are_no_other_moment() -> None:
     cluster.node("n1", 8)
     cluster.gang("g", 1, 8, age=-60)
     assert said(explain(cluster)) == ("WILL_START", "FITS_NOW")
+
+
+def test_gang_that_is_placed_and_moved_on_within_the_cycle_is_placed() -> None:
+    cluster = Cluster()
+    cluster.node("n1", 8)
+    cluster.gang("g", 1, 8)
+    snapshot = cluster.snapshot()
+    (cycle,) = run_all(snapshot)
+    moved = tuple(replace(pod, outcome=PodOutcome.MOVED) for pod in cycle.gangs[0].pods)
+    gang = replace(cycle.gangs[0], outcome=GangOutcome.MOVED, pods=moved, action="consolidation")
+    (told,) = explain_in(Context(snapshot, [replace(cycle, gangs=(gang,))]))
+    assert told.finding.code is ReasonCode.FITS_NOW
+    assert told.finding.facts["where"] == ("n1",)

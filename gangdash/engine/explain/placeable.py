@@ -37,7 +37,20 @@ from gangdash.engine.verdict import (
 def placed_by_replay(gang: Gang) -> bool:
     """Whether this cycle gives the gang's waiting pods nodes, now or once releases are through."""
     result = gang.result
-    return result is not None and result.outcome in {GangOutcome.BOUND, GangOutcome.PIPELINED}
+    if result is None:
+        return False
+    # A gang that is placed and moved on within the cycle is placed all the same.
+    return result.outcome in {GangOutcome.BOUND, GangOutcome.PIPELINED} or bool(_moved_on(gang, result))
+
+
+def _moved_on(gang: Gang, result: GangResult) -> list[tuple[str, str]]:
+    """Return the pods that waited, were given a node and moved to another in one cycle, with the node they end on."""
+    waited = {(pod.meta.namespace, pod.meta.name) for pod in gang.pending}
+    return [
+        (pod.name, pod.node)
+        for pod in result.pods
+        if pod.outcome is PodOutcome.MOVED and pod.node and (pod.namespace or result.namespace, pod.name) in waited
+    ]
 
 
 def placeable(gang: Gang) -> Iterator[Finding]:
@@ -72,7 +85,7 @@ def under_way(gang: Gang) -> Finding:
 
 
 def _will_start(gang: Gang, result: GangResult) -> Finding:
-    if result.outcome is GangOutcome.BOUND:
+    if result.outcome in {GangOutcome.BOUND, GangOutcome.MOVED}:
         return _fits_now(gang, result)
     if result.action == "allocate":
         release = _release(gang, result)
@@ -81,17 +94,18 @@ def _will_start(gang: Gang, result: GangResult) -> Finding:
     return _by_eviction(gang, result)
 
 
-def _given(result: GangResult) -> list[tuple[str, str]]:
+def _given(gang: Gang, result: GangResult) -> list[tuple[str, str]]:
     """Return the waiting pods that get a node, with the node."""
-    return [
+    given = [
         (pod.name, pod.node or "")
         for pod in result.pods
         if pod.outcome in {PodOutcome.BOUND, PodOutcome.PIPELINED} and pod.node
     ]
+    return given + _moved_on(gang, result)
 
 
 def _fits_now(gang: Gang, result: GangResult) -> Finding:
-    given = _given(result)
+    given = _given(gang, result)
     facts: dict[str, FactValue] = {"pods": len(given), "each": _each(gang), "where": _where(gang, given)}
     differs = _status_differs(gang)
     return Finding(
@@ -169,7 +183,7 @@ def _status_differs(gang: Gang) -> dict[str, FactValue]:
 
 
 def _release(gang: Gang, result: GangResult) -> Finding | None:
-    nodes = {node for _, node in _given(result)}
+    nodes = {node for _, node in _given(gang, result)}
     leaving = [
         pod for node in sorted(nodes) for pod in gang.context.pods_on.get(node, ()) if pod.meta.deleted is not None
     ]
@@ -242,7 +256,7 @@ def _by_eviction(gang: Gang, result: GangResult) -> Finding:
 
 def _victims(gang: Gang, result: GangResult) -> list[tuple[str, PodOutcome, int]]:
     """Return the gangs that this action evicts or moves, those on the promised nodes if there are any."""
-    nodes = {node for _, node in _given(result)}
+    nodes = {node for _, node in _given(gang, result)}
     near: list[tuple[str, PodOutcome, int]] = []
     far: list[tuple[str, PodOutcome, int]] = []
     for other in gang.context.results.values():
@@ -275,9 +289,9 @@ def _stuck(gang: Gang, result: GangResult, will_start: Finding) -> Finding:
     since = gang.as_of - placeable_since(gang)
     facts: dict[str, FactValue] = {
         **will_start.facts,
-        "pods": len(_given(result)),
+        "pods": len(_given(gang, result)),
         "each": _each(gang),
-        "where": _where(gang, _given(result)),
+        "where": _where(gang, _given(gang, result)),
         "scheduler": gang.params.scheduler_name,
         "since": since,
         "gangs": _waiting_gangs(gang),
