@@ -7,7 +7,7 @@ whole clusters and queues is for those who see all of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -17,6 +17,9 @@ from apps.alerts.choices import AlertState
 from apps.alerts.models import Alert, AlertClock, AlertGang, AlertRule, Mute, Route
 from apps.clusters.models import Cluster
 from apps.workloads.models import Gang
+
+LATE = timedelta(minutes=5)
+"""Ten looks."""
 
 
 def alert_list(*, scope: Scope, state: str = "", cluster: str = "", rule: str = "") -> QuerySet[Alert]:
@@ -51,6 +54,14 @@ def blind_since_by_cluster() -> dict[int, datetime]:
     """Return since when the rules that rest on verdicts keep still, by the cluster's key; one query."""
     clocks = AlertClock.objects.exclude(blind_since=None).filter(cluster__is_read=True)
     return {key: since for key, since in clocks.values_list("cluster_id", "blind_since") if since is not None}
+
+
+def late_list(*, scope: Scope, now: datetime, cluster: str = "") -> list[AlertClock]:
+    """Return the clusters at which no look has succeeded for too long: what they would alert about is not known."""
+    clocks = AlertClock.objects.filter(scope.cluster_filter(cluster_field="cluster__name"), cluster__is_read=True)
+    late = clocks.filter(Q(evaluated_at=None, started_at__lt=now - LATE) | Q(evaluated_at__lt=now - LATE))
+    late = late.select_related("cluster").order_by("cluster__name")
+    return list(late.filter(cluster__name=cluster) if cluster else late)
 
 
 def rule_list() -> QuerySet[AlertRule]:

@@ -73,6 +73,15 @@ def test_a_blind_cluster_is_said(world: World, alert: Alert, as_alice: Client) -
     assert "this alert stays as it was then" in text(as_alice, f"/alerts/{alert.pk}/")
 
 
+def test_looks_that_fail_are_said(world: World, as_alice: Client, as_bob: Client) -> None:
+    long_ago = world.now - timedelta(minutes=6)
+    AlertClock.objects.create(cluster=world.cluster, started_at=long_ago)
+    for client in (as_alice, as_bob):
+        assert "No look at fjord-1 has succeeded since" in text(client, "/alerts/")
+    AlertClock.objects.update(evaluated_at=world.now)
+    assert "No look at" not in text(as_alice, "/alerts/")
+
+
 def test_one_alert_shows_its_gangs_and_its_story(world: World, alert: Alert, as_alice: Client) -> None:
     shown = text(as_alice, f"/alerts/{alert.pk}/")
     for words in ("llama-70b-disagg-0", "Fragmentation", "NO_FIT|DOMAIN_BUSY|Topology/cluster-topology", "Acknowledge"):
@@ -287,11 +296,11 @@ def test_the_list_costs_the_same_for_one_alert_and_for_thirty(
 ) -> None:
     fire(world, ["llama-70b-disagg-0"])
     as_alice.get("/alerts/")
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(11):
         as_alice.get("/alerts/")
     for n in range(30):
         fire(world, ["llama-70b-disagg-0"], signature=f"s{n}")
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(11):
         as_alice.get("/alerts/")
 
 

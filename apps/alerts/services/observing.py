@@ -96,9 +96,12 @@ def _blind(cluster: Cluster, now: datetime) -> Iterator[tuple[str, str]]:
     """Yield what makes a cluster's data doubtful now, with the reason in words."""
     if freshness_state(cluster=cluster, now=now) == Freshness.BLIND:
         yield POLL, f"No reading for more than {BLIND_POLLS} polls{_because(cluster.fault)}"
-    newest = Snapshot.objects.filter(cluster=cluster).order_by("-started_at", "-pk").first()
-    if newest is not None and newest.outcome == AnalysisOutcome.FAILED:
-        yield ANALYSIS, f"The analysis failed{_because(newest.detail)}"
+    # A first attempt that still runs has not answered yet; a repeated one has failed before.
+    answered = Snapshot.objects.filter(cluster=cluster).exclude(outcome=AnalysisOutcome.SUPERSEDED)
+    answered = answered.exclude(outcome=AnalysisOutcome.RUNNING, attempts=1)
+    newest = answered.order_by("-started_at", "-pk").first()
+    if newest is not None and newest.outcome != AnalysisOutcome.DONE:
+        yield ANALYSIS, f"The newest analysis failed{_because(newest.detail)}"
     yield from _kinds(cluster)
     if cluster.skew_seconds is not None and abs(cluster.skew_seconds) > SKEW_MOST.total_seconds():
         direction = "ahead of" if cluster.skew_seconds > 0 else "behind"

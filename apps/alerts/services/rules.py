@@ -49,7 +49,7 @@ class RuleInput:
 
 def rules_ensure() -> int:
     """Add the rules of the list that are not stored yet and bring words up to date; return how many were added."""
-    stored = {row.key: row for row in AlertRule.objects.filter(condition=None)}
+    stored = {row.key: row for row in AlertRule.objects.filter(condition__isnull=True)}
     for key, rule in RULES.items():
         row = stored.get(key)
         if row and (row.title, row.meaning, row.number) != (rule.title, rule.meaning, rule.number):
@@ -74,7 +74,7 @@ def _row_of(rule: Rule) -> AlertRule:
 def rule_create(*, values: RuleInput, actor: User, address: str | None = None) -> AlertRule:
     """Make a custom rule."""
     row = custom_row(values=values)
-    if AlertRule.objects.exclude(condition=None).count() >= CUSTOM_MOST:
+    if AlertRule.objects.filter(condition__isnull=False).count() >= CUSTOM_MOST:
         raise ApplicationError("too_many_rules", f"There are {CUSTOM_MOST} custom rules already")
     with transaction.atomic():
         row.key = _free_key(row.title)

@@ -21,7 +21,7 @@ from apps.accounts.logins import client_address
 from apps.accounts.scope import Scope
 from apps.alerts.choices import AlertState, MuteKind
 from apps.alerts.models import Alert, AlertClock, Mute
-from apps.alerts.selectors import alert_gangs, alert_get, alert_list, mutes_now, route_list, rule_list
+from apps.alerts.selectors import alert_gangs, alert_get, alert_list, late_list, mutes_now, route_list, rule_list
 from apps.alerts.services.acknowledging import alert_acknowledge
 from apps.alerts.services.muting import MuteInput, mute_create, mute_end
 from apps.clusters.models import Cluster
@@ -53,6 +53,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
         "rules": list(rule_list()) if scope.sees_all else [],
         "routes": list(route_list()) if scope.sees_all else [],
         "blind": _blind(scope, cluster),
+        "late": late_list(scope=scope, now=now, cluster=cluster),
         "sees_all": scope.sees_all,
         "is_admin": person(request).is_admin,
         "veil": veil_for(scope=scope),

@@ -242,6 +242,22 @@ def test_what_verdicts_rest_on_silences(store: Store, fault: str) -> None:
     assert states(store) == [("blind", "firing")]
 
 
+@pytest.mark.parametrize(
+    "outcome, attempts, is_blind",
+    [("running", 1, False), ("running", 2, True), ("failed", 1, True), ("superseded", 1, False), ("done", 3, False)],
+)
+def test_an_analysis_that_is_repeated_still_counts_as_failed(
+    store: Store, outcome: str, attempts: int, is_blind: bool
+) -> None:
+    store.says(store.gang("a"), "RUNNING")
+    moment = store.now + timedelta(seconds=30)
+    Snapshot.objects.create(
+        cluster=store.cluster, as_of=moment, engine="1", started_at=moment, outcome=outcome, attempts=attempts
+    )
+    store.look(1)
+    assert [alert.subject for alert in store.alerts("blind")] == (["analysis"] if is_blind else [])
+
+
 def test_a_clock_that_differs_is_told(store: Store) -> None:
     Cluster.objects.update(skew_seconds=-45.0)
     store.look(1)
