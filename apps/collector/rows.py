@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from apps.collector.nodefilters import NodeFilters, node_filters
 from apps.inventory.choices import NodeState
-from apps.inventory.models import Domain, Node, Queue, Topology
+from apps.inventory.models import Domain, Node, NodeFilter, Queue, Topology
 from apps.workloads.models import Gang, Pod
 from gangdash.engine.model.cluster import ClusterSnapshot
 from gangdash.engine.model.node import Node as NodeFacts
@@ -33,7 +34,7 @@ GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 STATE_TAINT_PREFIX = "node.kubernetes.io/"
 ENDED = frozenset({"Succeeded", "Failed"})
 
-Row = TypeVar("Row", Node, Queue, Topology, Domain, Gang, Pod)
+Row = TypeVar("Row", Node, Queue, Topology, Domain, Gang, Pod, NodeFilter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class FoundRows:
     topologies: Mapping[str, Topology] | None
     domains: Mapping[tuple[str, str], Domain] | None
     gangs: Mapping[str, Gang] | None
+    filters: Mapping[str, NodeFilter] | None
     pods: Mapping[str, Pod] | None
     members: Mapping[str, str]
 
@@ -58,12 +60,15 @@ def found_rows(snapshot: ClusterSnapshot) -> FoundRows:
     gpus = {pod.meta.uid: pod_gpus(pod, gpu_memory=memory) for pod in snapshot.pods}
     read = snapshot.was_read
     nodes = node_rows(snapshot, gpu_use(snapshot, gpus)) if read("Node") and read("Pod") else None
+    filters = node_filters(snapshot, {row.name: row.gpus for row in nodes.values()}) if nodes is not None else None
+    gangs = gang_rows(snapshot, gpus, filters) if read("PodGroup") else None
     return FoundRows(
         queues=queue_rows(snapshot) if read("Queue") else None,
         nodes=nodes,
         topologies=topology_rows(snapshot) if read("Topology") else None,
         domains=domain_rows(snapshot, nodes) if read("Topology") and nodes is not None else None,
-        gangs=gang_rows(snapshot, gpus) if read("PodGroup") else None,
+        gangs=gangs,
+        filters=filter_rows(filters) if gangs is not None and filters is not None else None,
         pods=pod_rows(snapshot, gpus) if read("Pod") else None,
         members={pod.meta.uid: pod.meta.annotations.get(GROUP_ANNOTATION, "") for pod in snapshot.pods},
     )
@@ -278,18 +283,27 @@ def pods_by_gang(snapshot: ClusterSnapshot) -> dict[tuple[str, str], list[PodFac
     return found
 
 
-def gang_rows(snapshot: ClusterSnapshot, gpus: Mapping[str, float]) -> dict[str, Gang]:
+def gang_rows(
+    snapshot: ClusterSnapshot, gpus: Mapping[str, float], filters: NodeFilters | None = None
+) -> dict[str, Gang]:
     """Return the gangs by uid: one per PodGroup, with numbers of its pods where pods were read."""
     members = pods_by_gang(snapshot)
     pods_known = snapshot.was_read("Pod")
     rows = {}
     for podgroup in snapshot.podgroups:
         pods = members.get((podgroup.meta.namespace, podgroup.meta.name), []) if pods_known else None
-        rows[podgroup.meta.uid] = _gang_row(podgroup, pods, gpus)
+        rows[podgroup.meta.uid] = _gang_row(podgroup, pods, gpus, filters)
     return rows
 
 
-def _gang_row(podgroup: PodGroup, pods: list[PodFacts] | None, gpus: Mapping[str, float]) -> Gang:
+def filter_rows(filters: NodeFilters) -> dict[str, NodeFilter]:
+    """Return the filters that gangs name, by key."""
+    return {key: _stamped(NodeFilter(key=key, barred=list(names))) for key, names in filters.barred.items()}
+
+
+def _gang_row(
+    podgroup: PodGroup, pods: list[PodFacts] | None, gpus: Mapping[str, float], filters: NodeFilters | None
+) -> Gang:
     topology = podgroup.topology
     row = Gang(
         uid=podgroup.meta.uid,
@@ -306,6 +320,9 @@ def _gang_row(podgroup: PodGroup, pods: list[PodFacts] | None, gpus: Mapping[str
     )
     if pods is not None:
         _count_pods(row, pods, gpus)
+        if filters is not None:
+            waiting = [pod for pod in pods if pod.phase not in ENDED and not pod.node_name and gpus[pod.meta.uid]]
+            row.node_filter = filters.of(waiting, podgroup.meta.labels.get(filters.pool_label, ""))
     return _stamped(row)
 
 

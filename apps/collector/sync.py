@@ -14,19 +14,21 @@ from django.db import transaction
 
 from apps.clusters.models import Cluster
 from apps.collector import rows
-from apps.inventory.models import Domain, Node, Queue, Topology
+from apps.inventory.models import Domain, Node, NodeFilter, Queue, Topology
 from apps.workloads.models import Gang, Pod
 
 BATCH = 500
 PODGROUP = "PodGroup"
-POD_NUMBERS = frozenset({"pods_total", "pods_placed", "pods_waiting", "gpus", "gpus_waiting", "shape", "is_running"})
+POD_NUMBERS = frozenset({
+    "pods_total", "pods_placed", "pods_waiting", "gpus", "gpus_waiting", "shape", "is_running", "node_filter",
+})  # fmt: skip
 GANG_FACTS = (
     "namespace", "name", "queue", "priority_class", "preemptibility", "min_member", "topology", "required_level",
     "preferred_level", "created_at", "fingerprint", "last_seen_at", "gone_at", "last_ran_at", *sorted(POD_NUMBERS),
 )  # fmt: skip
 _NOT_FACTS = frozenset({"id", "cluster", "cycle", "cycle_as_of"})
 
-Row = TypeVar("Row", Node, Queue, Topology, Domain, Pod)
+Row = TypeVar("Row", Node, Queue, Topology, Domain, Pod, NodeFilter)
 
 
 @transaction.atomic
@@ -41,6 +43,8 @@ def rows_sync(*, cluster: Cluster, found: rows.FoundRows, now: datetime) -> int:
         written += _sync(cluster, Topology, ("name",), found.topologies)
     if found.domains is not None:
         written += _sync(cluster, Domain, ("topology", "path"), found.domains)
+    if found.filters is not None:
+        written += _sync(cluster, NodeFilter, ("key",), found.filters)
     if found.gangs is not None:
         written += _sync_gangs(cluster, found.gangs, now)
     if found.pods is not None:

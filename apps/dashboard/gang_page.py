@@ -196,26 +196,31 @@ def member_marks(members: Mapping[str, int]) -> list[str]:
     return ["f"] * members["fit"] + ["u"] * members["unfit"] + ["e"] * members["not_evaluated"]
 
 
-def domain_rows(domains: Iterable[Domain], document: Mapping[str, Any]) -> list[DomainRow]:
+def domain_rows(
+    domains: Iterable[Domain], document: Mapping[str, Any], barred: Mapping[str, float] | None
+) -> list[DomainRow]:
     """Return the bars of the domain chart; the domain that the verdict names is marked.
 
-    What the verdict found free in the best domain bounds every other one: the rest of a domain's free GPUs is on
-    nodes that this gang may not use.
+    ``barred`` are free GPUs by path on nodes that the gang may never use. Where that is not known, what the verdict
+    found free in the best domain bounds every other one.
     """
     first = document["binding"][0] if document["binding"] else None
     best = first["have"] if first and first["id"] == ConstraintId.DOMAIN_GPU else None
-    bound = float("inf") if best is None else float(best)
+    bound = float("inf") if best is None or barred is not None else float(best)
     subject = str(first["scope"]) if first else ""
-    return [
-        DomainRow(
-            name=domain.path if domain.level else domain.name,
-            free=min(domain.gpus_free, bound),
-            barred=max(0.0, domain.gpus_free - bound),
-            gpus=domain.gpus,
-            is_subject=subject in {domain.name, domain.path},
+    rows = []
+    for domain in domains:
+        free = max(0.0, min(domain.gpus_free - (barred or {}).get(domain.path, 0.0), bound))
+        rows.append(
+            DomainRow(
+                name=domain.path if domain.level else domain.name,
+                free=free,
+                barred=domain.gpus_free - free,
+                gpus=domain.gpus,
+                is_subject=subject in {domain.name, domain.path},
+            )
         )
-        for domain in domains
-    ]
+    return rows
 
 
 def needed_gpus(document: Mapping[str, Any], gang: Gang) -> float:

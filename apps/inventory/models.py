@@ -131,6 +131,23 @@ class Domain(models.Model):
         return f"{self.topology}: {self.path}"
 
 
+class NodeFilter(models.Model):
+    """Nodes with GPUs that the waiting pods of some gangs may never use, by labels, taints and pools alone."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="node_filters")
+    key = models.CharField(max_length=32)
+    """What gangs name it by; made of its content."""
+    barred = models.JSONField(default=list)
+    """Names of the nodes."""
+    fingerprint = models.CharField(max_length=32)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["cluster", "key"], name="node_filter_once")]
+
+    def __str__(self) -> str:
+        return f"{len(self.barred)} nodes barred"
+
+
 class StateChange(models.Model):
     """A node or a part of the platform came, went, or changed its state; the newest row of a subject is its state."""
 

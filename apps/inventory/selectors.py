@@ -6,14 +6,16 @@ gangs are not among them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Q, QuerySet, Sum
 
 from apps.accounts.scope import Scope
+from apps.clusters.models import Cluster
 from apps.inventory.choices import NodeState
-from apps.inventory.models import CapacitySample, Domain, Node, Queue, StateChange, Topology
+from apps.inventory.models import CapacitySample, Domain, Node, NodeFilter, Queue, StateChange, Topology
 
 CLUSTER_KEY = ""
 """The key of the whole cluster among a sample's domains."""
@@ -108,4 +110,17 @@ def domains_then(*, sample: CapacitySample, topology: str, level: int) -> list[D
             continue
         amounts = {"gpus": gpus, "gpus_free": free, "gpus_lost": lost, "gpus_used": gpus - free - lost}
         found.append(Domain(topology=topology, level=level, path=path, name=path.rpartition("/")[2], **amounts))
+    return found
+
+
+def barred_gpus(*, cluster: Cluster, key: str, labels: Sequence[str]) -> dict[str, float]:
+    """Return free GPUs on the nodes that a filter bars, by domain path under these labels, broadest first."""
+    if not key:
+        return {}
+    names = NodeFilter.objects.filter(cluster=cluster, key=key).values_list("barred", flat=True).first()
+    found: dict[str, float] = {}
+    for node in Node.objects.filter(cluster=cluster, name__in=names or (), gpus_free__gt=0):
+        if all(label in node.labels for label in labels):
+            path = "/".join(str(node.labels[label]) for label in labels)
+            found[path] = found.get(path, 0.0) + node.gpus_free
     return found

@@ -39,6 +39,8 @@ class Gang(models.Model):
     """Pods that have a node and have not ended."""
     pods_waiting = models.PositiveIntegerField(null=True)
     """Pods without a node, gated ones included."""
+    node_filter = models.CharField(max_length=32, null=True)  # noqa: DJ001 - not known is not the same as no filter
+    """The key of the ``NodeFilter`` of its waiting pods, empty where they may use every node; None where not known."""
     gpus = models.FloatField(null=True)
     gpus_waiting = models.FloatField(null=True)
     """GPUs that pods without a node ask for."""

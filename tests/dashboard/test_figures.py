@@ -91,7 +91,7 @@ def test_domain_bars_equal_the_rows_and_the_hatch_is_what_is_missing() -> None:
 def test_no_solid_bar_reaches_further_than_the_verdict_found() -> None:
     domains = [Domain(name="a3", path="a3", gpus_free=48, gpus=48), Domain(name="a2", path="a2", gpus_free=24, gpus=64)]
     entry = {"id": "domain.gpu", "scope": "a3", "need": 40, "have": 32, "unit": "gpu", "source": "Topology/t"}
-    rows = gang_page.domain_rows(domains, {"binding": [entry]})
+    rows = gang_page.domain_rows(domains, {"binding": [entry]}, None)
     assert [(row.name, row.free, row.barred, row.is_subject) for row in rows] == [
         ("a3", 32, 16, True),
         ("a2", 24, 0, False),
@@ -99,7 +99,7 @@ def test_no_solid_bar_reaches_further_than_the_verdict_found() -> None:
     barred = gang_figures.domain_figure(rows, need=40).data[2]
     assert list(barred.base) == [32, 24]
     assert list(barred.x) == [16, 0]
-    unbounded = gang_page.domain_rows(domains, {"binding": [{**entry, "id": "queue.limit.gpu"}]})
+    unbounded = gang_page.domain_rows(domains, {"binding": [{**entry, "id": "queue.limit.gpu"}]}, None)
     assert [row.free for row in unbounded] == [48, 24]
 
 

@@ -38,7 +38,7 @@ from apps.diagnosis.selectors import (
 from apps.diagnosis.services.downloads import dump_name, snapshot_dump
 from apps.errors import ApplicationError
 from apps.inventory.models import Domain
-from apps.inventory.selectors import capacity_at, domain_list, domains_then, topology_list
+from apps.inventory.selectors import barred_gpus, capacity_at, domain_list, domains_then, topology_list
 from apps.workloads.models import Gang
 from apps.workloads.selectors import gang_by_name, gang_get, loop_get, pod_list
 from apps.workloads.veil import veil_for
@@ -68,11 +68,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Domains of one level; ``as_of`` is None where those of a pinned moment are not kept."""
+    """Domains of one level; ``as_of`` is None where those of a pinned moment are not kept.
+
+    ``knows_nodes`` says that the nodes which the gang may not use are told apart.
+    """
 
     level: str
     rows: list[DomainRow]
     as_of: datetime | None
+    knows_nodes: bool
 
 
 def ask_of(request: HttpRequest, cluster: str, namespace: str, name: str) -> Ask:
@@ -168,13 +172,16 @@ def domains_of(ask: Ask, document: dict[str, Any]) -> Places:
     topologies = list(topology_list(scope=ask.scope, cluster=cluster))
     topology = next((row for row in topologies if row.name == gang.topology), topologies[0] if topologies else None)
     if topology is None or not topology.levels:
-        return Places("", [], None)
+        return Places("", [], None, knows_nodes=False)
     labels = [str(level["label"]) for level in topology.levels]
     words = [str(level.get("alias") or level_word(str(level["label"]))) for level in topology.levels]
     named = [at for at in range(len(labels)) if gang.required_level in {labels[at], words[at]}]
     at = named[0] if named else 0
     domains, as_of = domain_rows(ask, topology.name, at, labels[at])
-    return Places(words[at], gang_page.domain_rows(domains, document), as_of)
+    # The nodes of a past moment are not kept.
+    knows = ask.at is None and gang.node_filter is not None
+    barred = barred_gpus(cluster=gang.cluster, key=gang.node_filter or "", labels=labels[: at + 1]) if knows else None
+    return Places(words[at], gang_page.domain_rows(domains, document, barred), as_of, knows_nodes=knows)
 
 
 def domain_rows(ask: Ask, topology: str, level: int, label: str) -> tuple[Iterable[Domain], datetime | None]:
