@@ -69,15 +69,17 @@ def start_sentence(objective: ObjectiveFacts) -> str:
     """Say how many started in time."""
     standing = objective.span
     if standing.share is None:
-        return "No gang that counts for the objective became eligible."
+        return f"No gang that counts for the objective{_of_queue(objective)} became eligible."
     within = span(objective.within_seconds)
-    started = (
-        f"{number(standing.met)} of {counted(standing.total, 'eligible gang')} started within {within} "
-        f"({percent(standing.share)})"
-    )
+    eligible = f"{counted(standing.total, 'eligible gang')}{_of_queue(objective)}"
+    started = f"{number(standing.met)} of {eligible} started within {within} ({percent(standing.share)})"
     missed_by = objective.missed_by
     outcome = f"missed by {counted(missed_by, 'gang')}" if missed_by else "met"
     return f"{started}; the goal of {percent(objective.share)} was {outcome}."
+
+
+def _of_queue(objective: ObjectiveFacts) -> str:
+    return f" of queue {clip(objective.queue)}" if objective.queue else ""
 
 
 def cost_sentence(waits: WaitFacts) -> str:
@@ -91,6 +93,8 @@ def cost_sentence(waits: WaitFacts) -> str:
     worst = max((code for code in waits.codes if code.verdict == verdict), key=lambda code: code.gpu_seconds)
     most = f"{number(hours(by_verdict[verdict]))} of {counted(hours(waits.gpu_seconds), 'GPU-hour')} waited"
     part = f"{number(hours(worst.gpu_seconds))} of those under {worst.code}"
+    if worst.gpu_seconds >= by_verdict[verdict] - 1:
+        part = f"all of those under {worst.code}"
     return f"{VERDICTS.get(verdict, verdict)} cost most: {most}, and {part}."
 
 

@@ -17,7 +17,7 @@ from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot
 from apps.inventory.models import CapacitySample, Queue
 from apps.reports.build import build_content
 from apps.reports.content import Content, Known
-from apps.workloads.models import Gang
+from apps.workloads.models import Gang, ServiceObjective
 from tests.apps.reports.sections.build import END, all_text, section
 from tests.apps.reports.sections.week import END as WEEK_END
 from tests.apps.reports.sections.week import START, simulate, store
@@ -206,6 +206,12 @@ def test_one_change_is_asked_for_once_and_the_widest_first(cluster: Cluster) -> 
     ]
 
 
+def test_the_headline_names_the_queue_whose_objective_it_tells(cluster: Cluster) -> None:
+    Snapshot.objects.create(cluster=cluster, as_of=END, engine="1.0.0", started_at=END, outcome="done")
+    ServiceObjective.objects.create(cluster=cluster, queue="batch", share=0.9)
+    assert report(cluster).headline[1] == "No gang that counts for the objective of queue batch became eligible."
+
+
 def test_moments_are_written_in_the_zone_of_the_report(cluster: Cluster) -> None:
     assert report(cluster, zone="Europe/Berlin").headline[0].endswith("30 Nov 2026 09:00 CET.")
 
@@ -233,7 +239,7 @@ def test_codes_and_states_of_another_version_are_shown_as_they_are(cluster: Clus
                                   sentence="-", opened_at=END - DAY)  # fmt: skip
     content = report(cluster)
     assert (
-        content.headline[2] == "PONDERING cost most: 96 of 96\u00a0GPU-hours waited, and 96 of those under TEA_BREAK."
+        content.headline[2] == "PONDERING cost most: 96 of 96\u00a0GPU-hours waited, and all of those under TEA_BREAK."
     )
     assert [row[0].text for row in section(content, "why").tables[0].rows] == ["Unproven"]
 
