@@ -163,3 +163,15 @@ def test_own_share_is_never_that_of_a_queue_both_are_below() -> None:
     entry = explain(queues(shares=(16, 0)))
     assert said(entry) == ("POLICY", "FAIR_SHARE_REACHED")
     assert [(item.scope, item.need, item.have) for item in entry.binding] == [("q", 8, 0)]
+
+
+def test_no_more_nodes_are_to_be_repaired_than_it_takes() -> None:
+    cluster = Cluster()
+    for name, gpus in (("n1", 4), ("n2", 8), ("n3", 8), ("n4", 8)):
+        cluster.node(name, gpus, cordoned=True)
+    cluster.node("n5", 8)
+    cluster.gang("g", 3, 8)
+    entry = explain(cluster)
+    assert said(entry) == ("NODE", "NODES_CORDONED")
+    assert [item.scope for item in entry.binding] == ["n2", "n3"]
+    assert entry.sentence.startswith("Would fit with n2 and n3 uncordoned (16 GPUs free there)")

@@ -12,7 +12,7 @@ from gangdash.engine.explain.gang import Gang
 from gangdash.engine.explain.gates import is_ready
 from gangdash.engine.explain.holders import holder_key
 from gangdash.engine.explain.refusal import blocking_taints, is_state_taint
-from gangdash.engine.explain.room import Lifts, Room, reason_lift
+from gangdash.engine.explain.room import NOTHING, Lifts, Room, reason_lift
 from gangdash.engine.identifiers import ConstraintId, NodeReason, Unit
 from gangdash.engine.model.node import Node
 from gangdash.engine.model.observed import ObservedObject
@@ -42,12 +42,17 @@ _CODES: Mapping[NodeReason, ReasonCode] = {
     NodeReason.NOT_READY: ReasonCode.NODES_NOT_READY,
 }
 """In the order in which a code is chosen when several states stand in the way together."""
+_REFUSING = frozenset({NodeReason.CORDONED, NodeReason.STATE_TAINT, NodeReason.NOT_READY})
+_TRIED_MAX = 16
+"""Nodes of which the smallest part that is enough is looked for, one search each."""
 
 
 def finding(gang: Gang, room: Room, lifts: Lifts) -> Finding:
     """Return the finding for a smallest set of node states whose repair makes the step fit."""
     reasons = [reason for reason in _CODES if reason_lift(reason) in lifts]
     affected = {reason: _affected(room, reason, lifts) for reason in reasons}
+    spare = _spare(room, affected, lifts)
+    affected = {reason: [node for node in nodes if node.index not in spare] for reason, nodes in affected.items()}
     lead = reasons[0]
     made = _BUILDERS[lead](Lost(gang, room, affected[lead]))
     constraints = _own([entry for reason in reasons for entry in _constraints(reason, affected[reason])])
@@ -64,6 +69,21 @@ def finding(gang: Gang, room: Room, lifts: Lifts) -> Finding:
         fixes=tuple(fixes),
         holders=_leaving(affected.get(NodeReason.TERMINATING, [])),
     )
+
+
+def _spare(room: Room, affected: Mapping[NodeReason, list[NodeState]], lifts: Lifts) -> frozenset[int]:
+    """Return the nodes that may stay as they are: the rest, repaired, is enough and no smaller part of it is.
+
+    Asked for nodes that take no pod at all in their state. Of many, all are told.
+    """
+    refusing = {node.index: node for reason in _REFUSING for node in affected.get(reason, ())}
+    if len(refusing) > _TRIED_MAX or not all(reason in _REFUSING for reason in affected):
+        return frozenset()
+    spare: frozenset[int] = frozenset()
+    for index in sorted(refusing, key=lambda index: (room.supply(refusing[index], NOTHING)[GPU], -index)):
+        if room.fits_without(spare | {index}, lifts):
+            spare |= {index}
+    return spare
 
 
 def _affected(room: Room, reason: NodeReason, lifts: Lifts) -> list[NodeState]:

@@ -224,6 +224,12 @@ class Room:
             unsure |= answer is None
         return None if unsure else False
 
+    def fits_without(self, nodes: frozenset[int], lifts: Lifts) -> bool:
+        """Whether the step surely fits with the lifts on what is left when these nodes are taken away."""
+        return any(
+            self.fits_on([index for index in chosen if index not in nodes], lifts) for chosen in self._node_sets(lifts)
+        )
+
     def _node_sets(self, lifts: Lifts) -> Iterator[Sequence[int]]:
         if DOMAIN in lifts or self.domains is None:
             yield range(len(self.nodes))
