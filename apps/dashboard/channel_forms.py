@@ -32,17 +32,15 @@ def _secret() -> forms.CharField:
     return forms.CharField(required=False, widget=forms.PasswordInput(attrs=attributes), max_length=2000)
 
 
-class LinesField(forms.CharField):
-    """Several values, one a line or separated by commas."""
-
-    widget = forms.Textarea(attrs={"rows": 3})
+class ListField(forms.CharField):
+    """Several values, separated by commas."""
 
     def clean(self, value: Any) -> tuple[str, ...]:
         text = super().clean(value) or ""
-        return tuple(word.strip() for word in text.replace(",", "\n").splitlines() if word.strip())
+        return tuple(word.strip() for word in text.replace("\n", ",").split(",") if word.strip())
 
     def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list | tuple) else value
+        return ", ".join(value) if isinstance(value, list | tuple) else value
 
 
 class ChannelForm(forms.Form):
@@ -56,12 +54,14 @@ class ChannelForm(forms.Form):
         max_length=80,
         help_text="Its ID, like C0123456789; invite the bot there.",
     )
-    recipients = LinesField(label="Recipients", required=False, help_text="One address a line.")
-    clusters = LinesField(
-        label="Clusters that may be named", required=False, help_text="One a line; empty means every cluster."
+    recipients = ListField(label="Recipients", required=False, help_text="Separated by commas.")
+    clusters = ListField(
+        label="Clusters that may be named", required=False, help_text="Separated by commas; empty means every cluster."
     )
-    namespaces = LinesField(
-        label="Namespaces that may be named", required=False, help_text="One a line; empty means every namespace."
+    namespaces = ListField(
+        label="Namespaces that may be named",
+        required=False,
+        help_text="Separated by commas; empty means every namespace.",
     )
     digest_after = forms.IntegerField(
         label="Alerts before they become a digest",
