@@ -13,12 +13,11 @@ from django.db import models
 from apps.accounts.models import User
 from apps.alerts.choices import AlertSeverity, AlertState, MuteKind
 from apps.alerts.rules import SILENT_WHEN_BLIND
+from apps.alerts.rules.base import SIGNATURE_LENGTH
 from apps.alerts.rules.facts import Topic
 from apps.clusters.models import Cluster
 from apps.delivery.models import Channel
 from apps.workloads.models import Gang
-
-SIGNATURE_LENGTH = 700
 
 
 class AlertRule(models.Model):

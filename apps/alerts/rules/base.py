@@ -6,6 +6,7 @@ that waiting for a while is measured on what happened and not on how often someb
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -91,6 +92,17 @@ class Rule:
 
     def defaults(self) -> dict[str, float]:
         return {param.name: param.default for param in self.params}
+
+
+SIGNATURE_LENGTH = 700
+"""Room for a verdict, a code and the longest object; only paths of domains can be longer."""
+
+
+def bounded(signature: str) -> str:
+    """Return a signature as it is stored: a very long one ends in its hash, so that it stays as telling as it was."""
+    if len(signature) <= SIGNATURE_LENGTH:
+        return signature
+    return f"{signature[: SIGNATURE_LENGTH - 65]}-{hashlib.sha256(signature.encode()).hexdigest()}"
 
 
 def by_cause(rows: Sequence[Stretch]) -> dict[str, list[Stretch]]:

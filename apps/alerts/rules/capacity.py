@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from apps.alerts.rules.base import Finding, Values, by_cause, cause_finding
+from apps.alerts.rules.base import Finding, Values, bounded, by_cause, cause_finding
 from apps.alerts.rules.facts import Facts, QueueFact, Sample, Stretch, Topic, queue_of
 from apps.alerts.rules.verdicts import BEFORE_SCHEDULER, NEVER_CODES
 from gangdash.engine.verdict import ReasonCode, Verdict, Who
@@ -244,7 +244,7 @@ def _loss(facts: Facts, place: str, before: float, usable: float, since: datetim
     )
     never = sum(row.code in NEVER_CODES for row in hit)
     return Finding(
-        signature=f"CAPACITY_LOSS||{place}",
+        signature=bounded(f"CAPACITY_LOSS||{place}"),
         since=since,
         title=what,
         text=f"{usable:g} of {counted(before, 'GPU', 'GPUs')} can be used. "

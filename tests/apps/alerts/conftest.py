@@ -59,7 +59,7 @@ class Store:
             sentence=sentence, gpus=gpus, opened_at=self.now,
         )  # fmt: skip
         since = gang.waiting_since or self.now if waits == GangState.WAITS else None
-        columns = {"verdict": verdict, "code": code, "who": who, "subject": subject, "state": waits}
+        columns: dict[str, Any] = {"verdict": verdict, "code": code, "who": who, "subject": subject, "state": waits}
         columns |= {"sentence": sentence, "gpus_waiting": gpus, "waiting_since": since, "certainty": "proved"}
         for name, value in columns.items():
             setattr(gang, name, value)

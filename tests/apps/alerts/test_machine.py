@@ -47,7 +47,7 @@ def test_a_finding_that_goes_before_its_time_is_dropped() -> None:
 
 
 def test_one_that_comes_back_while_it_is_kept_goes_on_without_a_word() -> None:
-    looks = {n: [finding("x", n)] if n % 9 == 0 else [] for n in range(100)}
+    looks: dict[float, list[Finding]] = {n: [finding("x", n)] if n % 9 == 0 else [] for n in range(100)}
     always = Timing(timedelta(), timedelta(minutes=10))
     assert run(looks, always) == [(0, "fired", "x")]
 
@@ -58,7 +58,11 @@ def test_without_waiting_and_keeping_it_fires_and_ends_at_once() -> None:
 
 
 def test_signatures_live_apart() -> None:
-    looks = {0: [finding("x", 0)], 5: [finding("x", 0), finding("y", 5)], 10: [finding("y", 5)]}
+    looks: dict[float, list[Finding]] = {
+        0: [finding("x", 0)],
+        5: [finding("x", 0), finding("y", 5)],
+        10: [finding("y", 5)],
+    }
     assert run(looks) == [(5, "fired", "x"), (10, "fired", "y")]
 
 

@@ -325,6 +325,16 @@ def test_a_domain_without_any_usable_gpu_is_a_loss() -> None:
     assert [item.title for item in found] == ["Domain a has no usable GPU left", "Domain b has no usable GPU left"]
 
 
+def test_domains_with_the_longest_paths_stay_apart() -> None:
+    past = Past()
+    paths = [f"t|{'x' * 1000}/{name}" for name in "ab"]
+    past.capacity(0, gpus=1000, domains=dict.fromkeys(paths, [8, 8, 0]))
+    past.capacity(5, gpus=1000)
+    signatures = {item.signature for item in past.found("capacity_loss", 6)}
+    assert len(signatures) == 2
+    assert all(len(signature) <= 700 for signature in signatures)
+
+
 # 10 Limit wall
 
 

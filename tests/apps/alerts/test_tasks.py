@@ -67,7 +67,7 @@ def test_a_scheduler_that_speaks_and_falls_silent_all_the_time_does_not_fill_the
             cluster=store.cluster, topic="stance", subject="u", value="silent", opened_at=moment, closed_at=moment
         )
     assert alerts_prune(now=store.now) == 3
-    assert min(Observation.objects.values_list("closed_at", flat=True)) == store.now + timedelta(minutes=3)
+    assert Observation.objects.earliest("closed_at").closed_at == store.now + timedelta(minutes=3)
 
 
 def test_rules_of_the_list_are_there_once_and_keep_how_they_are_set(db: None) -> None:

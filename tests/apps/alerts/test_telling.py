@@ -298,7 +298,7 @@ def test_the_end_of_what_was_told_is_told_though_it_is_muted(
 )
 def test_a_mute_without_reason_end_or_object_is_refused(store: Store, alice: User, changes: dict[str, Any]) -> None:
     minutes = changes.pop("minutes", 60)
-    fields = {"kind": "queue", "value": "q", "cluster": store.cluster, "reason": "why"} | changes
+    fields: dict[str, Any] = {"kind": "queue", "value": "q", "cluster": store.cluster, "reason": "why"} | changes
     wanted = MuteInput(**fields, ends_at=store.now + timedelta(minutes=minutes))
     with pytest.raises(ApplicationError):
         mute_create(values=wanted, actor=alice, now=store.now)
