@@ -247,7 +247,7 @@ class Facts:
 
 
 def queue_value(*, parent: str, quota: float | None, limit: float | None) -> str:
-    """Write what is kept of a queue; a queue's name has no bar in it."""
+    """Write what is kept of a queue; the parent is whatever text someone put there, so it stands first."""
     return f"{parent}|{'' if quota is None else f'{quota:g}'}|{'' if limit is None else f'{limit:g}'}"
 
 
@@ -263,5 +263,5 @@ class QueueFact:
 
 def queue_of(seen: Seen) -> QueueFact:
     """Read what ``queue_value`` wrote."""
-    parent, quota, limit = seen.value.split("|")
+    parent, quota, limit = seen.value.rsplit("|", 2)
     return QueueFact(seen.subject, parent, float(quota) if quota else None, float(limit) if limit else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.alerts.rules import RULES
-from apps.alerts.rules.facts import Baseline, Promise, Scope, Topic
+from apps.alerts.rules.facts import Baseline, Promise, Scope, Seen, Topic, queue_of, queue_value
 from apps.alerts.settings import RuleSetting
 from apps.delivery.messages import Severity
 from apps.workloads.objectives import QueueShares, Start
@@ -328,7 +328,7 @@ def test_a_domain_without_any_usable_gpu_is_a_loss() -> None:
 def test_domains_with_the_longest_paths_stay_apart() -> None:
     past = Past()
     paths = [f"t|{'x' * 1000}/{name}" for name in "ab"]
-    past.capacity(0, gpus=1000, domains=dict.fromkeys(paths, [8, 8, 0]))
+    past.capacity(0, gpus=1000, domains={path: [8, 8, 0] for path in paths})
     past.capacity(5, gpus=1000)
     signatures = {item.signature for item in past.found("capacity_loss", 6)}
     assert len(signatures) == 2
@@ -396,6 +396,14 @@ def test_a_gang_that_runs_against_its_own_status_is_told() -> None:
     past.says(past.gang("a"), "STATUS_STALE", 0, state="tells")
     (found,) = past.found("stale_condition", 1)
     assert found.title == "1 gang with something to tell"
+
+
+def test_a_queue_is_read_as_it_was_written_whatever_its_parent_is_called() -> None:
+    for parent in ("", "root", "a|b||c"):
+        for number in (None, -1.0, 0.5, 64.0):
+            value = queue_value(parent=parent, quota=number, limit=number)
+            found = queue_of(Seen("queue", "q", value, at(0), None))
+            assert (found.parent, found.quota, found.limit) == (parent, number, number)
 
 
 # Scope
