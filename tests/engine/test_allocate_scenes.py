@@ -438,3 +438,22 @@ def test_older_pod_goes_first_whatever_its_name() -> None:
     cluster.pod("g", 0, 1, age=10)
     cluster.pod("g", 1, 1, age=900)
     assert places(cluster.run("allocate"), "g") == {"g-0": None, "g-1": "n0"}
+
+
+def test_gpus_that_are_being_released_count_as_free_where_nodes_are_packed() -> None:
+    """Two GPUs are idle on each; one node gets two more back, so the other is the fuller one."""
+    cluster = Cluster()
+    cluster.node("n0", 4)
+    cluster.node("n1", 4)
+    cluster.pod("", 0, 2, on="n0", deleted=-20)
+    cluster.pod("", 1, 2, on="n1")
+    cluster.gang("g", 1, 1)
+    assert places(cluster.run("allocate"), "g") == {"g-0": "n1"}
+    cluster = Cluster()
+    cluster.node("n0", 6)
+    cluster.node("n1", 6)
+    cluster.pod("", 0, 1, on="n0", deleted=-20)
+    cluster.pod("", 1, 2, on="n0")
+    cluster.pod("", 2, 4, on="n1")
+    cluster.gang("g", 1, 1)
+    assert places(cluster.run("allocate"), "g") == {"g-0": "n1"}

@@ -205,3 +205,25 @@ def test_pod_without_gpus_passes_a_limit_of_gpus_that_is_reached() -> None:
     cluster.gang("more", 1, 1)
     result = cluster.run("allocate")
     assert (outcome(result, "plain"), outcome(result, "more")) == ("bound", "unschedulable")
+
+
+def test_limit_of_cpu_is_held_against_cpu_alone() -> None:
+    cluster = Cluster()
+    cluster.queue("q", cpu=QueueResource(-1, 4000, 1))
+    cluster.node("n0", 1)
+    cluster.gang("fits", 1, 0, cpu=3, memory=9)
+    cluster.gang("over", 1, 0, cpu=2, memory=1)
+    result = cluster.run("allocate")
+    assert (outcome(result, "fits"), outcome(result, "over")) == ("bound", "unschedulable")
+
+
+def test_a_single_missing_unit_and_whole_cores_of_overhead_are_named() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 1, cpu=3, resources={"example.com/nic": 1})
+    cluster.pod("", 0, 0, cpu=1, on="n0", requests={"example.com/nic": 1})
+    cluster.gang("nic", 0, group={"min_member": 1})
+    cluster.pod("nic", 0, 0, requests={"example.com/nic": 1})
+    cluster.gang("heavy", 1, 1, cpu=1, pod={"overhead": {"cpu": 2000, "memory": 1500}})
+    result = cluster.run("allocate")
+    assert "1 node(s) didn't have enough resources: example.com/nic" in texts(result, "nic")[0][1]
+    assert texts(result, "heavy")[0][1].endswith("The overhead resources are  cpu: 2 memory: 1500.")

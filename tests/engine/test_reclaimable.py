@@ -212,3 +212,20 @@ def test_the_bound_follows_saturation_level_by_level() -> None:
     old, own = list(session.jobs["old"].tasks.values()), list(session.jobs["own"].tasks.values())
     assert limit(old, old) == 0.0
     assert limit(old, [*old, *own]) > 0.0
+
+
+@pytest.mark.parametrize(
+    "memory, gpu_memory, involved",
+    [("4000", 10_000, {2}), ("4000", None, set()), ("", 10_000, set())],
+    ids=["a part of a GPU of known size", "no size is known", "cpu alone"],
+)
+def test_memory_of_gpus_is_asked_where_some_node_says_how_much_one_has(
+    memory: str, gpu_memory: int | None, involved: set[int]
+) -> None:
+    cluster = Cluster()
+    cluster.node("n0", 2, gpu_memory=gpu_memory)
+    cluster.gang("g", 0, group={"min_member": 1})
+    cluster.pod("g", 0, 0, cpu=1, annotations={"gpu-memory": memory} if memory else {})
+    snapshot = cluster.snapshot()
+    session = open_session(snapshot, snapshot.shards[0])
+    assert demand_of(session, session.jobs["g"]).involved - {0} == involved
