@@ -161,6 +161,10 @@ REASONS = (
                 "Needs {pods:pod|pods} with {each} of one device each; {fit} {fit:~fits|fit} on the "
                 "{nodes:node|nodes} it may use, the rest is held by {holders:list}."
             ),
+            "no_share": (
+                "Needs {pods:pod|pods} with {each} of one device each; no device of the {nodes:node|nodes} it may use "
+                "has that much free, all are held by {holders:list}."
+            ),
             "unheld": (
                 "Needs {need}; {free:bare} of {total} {free:~is|are} free on the {nodes:node|nodes} it may use."
             ),

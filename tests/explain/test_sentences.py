@@ -111,6 +111,19 @@ def test_share_larger_than_what_any_device_has_left_is_a_matter_of_shape() -> No
     assert (entry.binding[0].need, entry.binding[0].have) == (0.6, 0.5)
 
 
+def test_devices_that_are_all_in_use_are_busy_and_no_matter_of_shape() -> None:
+    cluster = Cluster()
+    cluster.node("n1", 2)
+    cluster.gang("hold", 1, 2, kind="build", on=["n1"])
+    cluster.gang("g", 1, 0.25)
+    entry = explain(cluster)
+    assert said(entry) == ("NO_FIT", "GPUS_BUSY")
+    assert entry.sentence == (
+        "Needs 1 pod with 0.25 GPUs of one device each; no device of the 1 node it may use has that much free, all are "
+        "held by hold."
+    )
+
+
 def test_gpu_memory_beyond_every_device_names_the_largest() -> None:
     cluster = Cluster()
     cluster.node("n1", 2, gpu_memory=8000)

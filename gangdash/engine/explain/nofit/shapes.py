@@ -25,7 +25,16 @@ def no_device(case: Case) -> Finding:
         return _profile(case, item)
     free = {node.name: _share_left(room, node) for node in usable}
     best = max(sorted(free), key=lambda name: free[name], default="no node")
-    return _no_share(case, item, best, free.get(best, 0.0))
+    have, holders = free.get(best, 0.0), holders_on(case.gang, room)
+    fits_when_empty = item.task.gpu.count <= 1 and not 0 < _largest_memory(room) < item.task.gpu.memory
+    if usable and not have and holders and fits_when_empty and _says_memory(room, item):
+        return _shares_busy(case, item, usable)
+    return _no_share(case, item, best, have)
+
+
+def _says_memory(room: Room, item: Class) -> bool:
+    """Whether a request in MiB can be compared with the devices at all."""
+    return item.task.kind is not RequestKind.GPU_MEMORY or _largest_memory(room) > 0
 
 
 def _shares_busy(case: Case, item: Class, usable: list[NodeState]) -> Finding:
@@ -35,7 +44,7 @@ def _shares_busy(case: Case, item: Class, usable: list[NodeState]) -> Finding:
     source = "free shares of devices, node by node"
     return Finding(
         ReasonCode.GPUS_BUSY,
-        form="shares",
+        form="shares" if fit else "no_share",
         facts={
             "pods": len(room.tasks),
             "each": _asked(item),
