@@ -6,6 +6,7 @@ facts. Pure: the same snapshot gives the same document.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -25,7 +26,7 @@ from gangdash.documents import (
 )
 from gangdash.documents.compose import explanation_document, whole
 from gangdash.documents.times import stamp
-from gangdash.engine.explain import explain_in
+from gangdash.engine.explain import explain_in, fault
 from gangdash.engine.explain.context import Context
 from gangdash.engine.fixes import with_fixes
 from gangdash.engine.model.cluster import ClusterSnapshot
@@ -35,6 +36,8 @@ from gangdash.engine.model.digest import snapshot_digest
 from gangdash.engine.verdict import Explanation, ReasonCode, Verdict
 from gangdash.engine.whatif import Cycles, run_all
 from gangdash.reasons import REGISTRY
+
+logger = logging.getLogger(__name__)
 
 _NOTHING_TO_TELL = frozenset({ReasonCode.RUNNING, ReasonCode.COMPLETED})
 _NOT_WAITING = frozenset({Verdict.HEALTHY, Verdict.VIOLATED})
@@ -63,7 +66,7 @@ def replay(
     if not cycle_only and not is_known:
         context = Context(snapshot, cycles)
         explanations = with_fixes(context, cycles, explain_in(context, only=gang))
-    told = [explanation_document(item, snapshot, digest) for item in explanations]
+    told = [_worded(item, snapshot, digest) for item in explanations]
     if is_known:
         told = timeless.restamped(known, as_of=stamp(snapshot.as_of) or "", digest=digest)
     shows_all = gang is not None or include_all
@@ -78,6 +81,15 @@ def replay(
         not_modelled=_not_modelled(told),
         oddities=[OddityEntry(odd.object, odd.field, odd.problem) for odd in snapshot.oddities],
     )
+
+
+def _worded(item: Explanation, snapshot: ClusterSnapshot, digest: str) -> ExplanationDocument:
+    """Put words to one explanation; where that fails, the gang has none and the others keep theirs."""
+    try:
+        return explanation_document(item, snapshot, digest)
+    except Exception as error:  # per-gang boundary
+        logger.exception("wording_failed", extra={"gang": item.gang.key})
+        return explanation_document(fault(item.gang, error), snapshot, digest)
 
 
 def exit_code(diagnosis: Diagnosis) -> int:

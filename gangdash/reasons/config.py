@@ -81,6 +81,10 @@ REASONS = (
             "shard": (
                 "Queue {queue} exists but lacks the label {key}={pool}, so the shard of that node pool does not see it."
             ),
+            "other_shard": (
+                "Queue {queue} carries the label {key}={found} and belongs to that node pool, while this gang is in "
+                "the default one, whose shard does not see it."
+            ),
         },
         evidence=("spec.queue of the PodGroup", "Queues of the shard"),
         upstream=(r"Queue '.*' does not exist", r"QueueDoesNotExist"),

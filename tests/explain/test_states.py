@@ -43,6 +43,16 @@ def test_queue_spelled_nearly_alike_is_named_first() -> None:
     assert "(vision, builds, data and 2 more)" in explain(cluster).sentence
 
 
+def test_queue_of_another_node_pool_is_not_seen_from_the_default_one() -> None:
+    cluster = one_node()
+    made = cluster.queue("q")
+    cluster.queues[-1] = replace(made, meta=replace(made.meta, labels={"kai.scheduler/node-pool": "w"}))
+    cluster.gang("g", queue="q")
+    entry = explain(cluster)
+    assert said(entry) == ("CONFIG", "QUEUE_MISSING")
+    assert "carries the label kai.scheduler/node-pool=w" in entry.sentence
+
+
 def test_queue_with_children_holds_no_gangs() -> None:
     cluster = one_node()
     cluster.queue("q")

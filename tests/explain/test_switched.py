@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+import gangdash.replay
+from gangdash.documents import ExplanationDocument
+from gangdash.documents.compose import explanation_document
 from gangdash.engine.explain import explain_in
 from gangdash.engine.explain.admission import feature_off
 from gangdash.engine.explain.context import Context
@@ -15,7 +19,7 @@ from gangdash.engine.model.cycle import GangOutcome, PodOutcome
 from gangdash.engine.model.meta import Meta, OwnerRef
 from gangdash.engine.model.observed import ObservedObject
 from gangdash.engine.model.podgroup import TopologyConstraint
-from gangdash.engine.verdict import ReasonCode
+from gangdash.engine.verdict import Explanation, ReasonCode
 from gangdash.engine.whatif import run_all
 from tests.engine.builders import NOW, RACK, Cluster
 from tests.explain.helpers import event, explain, said
@@ -189,3 +193,20 @@ def test_gang_that_is_placed_and_moved_on_within_the_cycle_is_placed() -> None:
     (told,) = explain_in(Context(snapshot, [replace(cycle, gangs=(gang,))]))
     assert told.finding.code is ReasonCode.FITS_NOW
     assert told.finding.facts["where"] == ("n1",)
+
+
+def test_words_that_fail_cost_one_gang_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    cluster.node("n1", 8)
+    cluster.gang("a", 1, 9)
+    cluster.gang("b", 1, 8)
+
+    def broken(item: Explanation, *rest: Any) -> ExplanationDocument:
+        if item.finding.code is ReasonCode.NODE_TOO_SMALL:
+            raise KeyError("no such form")
+        return explanation_document(item, *rest)
+
+    monkeypatch.setattr(gangdash.replay, "explanation_document", broken)
+    told = gangdash.replay.replay(cluster.snapshot()).explanations
+    assert [(entry.gang.name, str(entry.code)) for entry in told] == [("a", "ENGINE_FAULT"), ("b", "FITS_NOW")]
+    assert "no such form" not in told[0].sentence

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import string
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from gangdash.documents.schema import json_schema
-from gangdash.engine import identifiers, verdict
+from gangdash.engine import explain, identifiers, verdict
 from gangdash.engine.identifiers import Unit
 from gangdash.engine.verdict import VERDICT_OF, Amount, FactValue, Finding, Fix, FixKind, ReasonCode, Verdict
 from gangdash.reasons import REGISTRY, Reason, fix_sentence, sentence
@@ -17,6 +19,7 @@ from gangdash.reasons.fixes import SENTENCES
 from gangdash.reasons.identifiers import MEANINGS
 from gangdash.reasons.wording import MAX_SENTENCE, names_in
 
+EXPLAIN = Path(explain.__file__).parent
 CODES = {
     "WILL_START": "FITS_NOW WAITS_FOR_RELEASE WAITS_FOR_EVICTION",
     "NO_FIT": (
@@ -151,3 +154,25 @@ def test_schema_lists_every_closed_set_with_its_meanings() -> None:
     assert told["DOMAIN_BUSY"] == REGISTRY[ReasonCode.DOMAIN_BUSY].meaning
     assert set(schema["x-fix-kinds"]) == {kind.value for kind in FixKind}
     assert schema["$defs"]["ExplanationDocument"]["required"][:3] == ["gang", "verdict", "code"]
+
+
+def forms_of(call: ast.Call) -> Iterator[tuple[str, str]]:
+    """Yield the codes of a finding with the forms that its call writes out."""
+    codes = [node.attr for node in ast.walk(call.args[0]) if isinstance(node, ast.Attribute)]
+    for keyword in call.keywords:
+        if keyword.arg == "form":
+            texts = [node.value for node in ast.walk(keyword.value) if isinstance(node, ast.Constant)]
+            yield from ((code, text) for code in codes for text in texts if isinstance(text, str))
+
+
+def test_every_form_that_a_finding_names_has_its_words() -> None:
+    missing, seen = [], 0
+    for file in sorted(EXPLAIN.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding" and node.args:
+                for code, form in forms_of(node):
+                    seen += 1
+                    if code in ReasonCode.__members__ and form and form not in REGISTRY[ReasonCode[code]].forms:
+                        missing.append(f"{file.name}:{node.lineno} {code} {form}")
+    assert missing == []
+    assert seen > 40

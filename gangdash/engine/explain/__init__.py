@@ -55,8 +55,13 @@ def _safely(ref: GangRef, explain: Callable[[], Explanation]) -> Explanation:
         return explain()
     except Exception as error:  # per-gang boundary: the other gangs keep their verdicts
         logger.exception("explain_failed", extra={"gang": ref.key})
-        return Explanation(
-            gang=ref,
-            finding=Finding(ReasonCode.ENGINE_FAULT, facts={"fault": type(error).__name__}),
-            certainty=Certainty.NO_VERDICT,
-        )
+        return fault(ref, error)
+
+
+def fault(ref: GangRef, error: Exception) -> Explanation:
+    """Return that the engine failed on a gang, without the error's text: it may quote the cluster."""
+    return Explanation(
+        gang=ref,
+        finding=Finding(ReasonCode.ENGINE_FAULT, facts={"fault": type(error).__name__}),
+        certainty=Certainty.NO_VERDICT,
+    )
