@@ -8,7 +8,7 @@ lift's own business.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from gangdash.engine.cycle import ACTIONS
@@ -49,10 +49,11 @@ def attempts_in_turn(session: Session, asked: Mapping[str, Sequence[Sequence[Lif
     """Run the shard's actions once and try gangs under lifted rules whenever it is their turn.
 
     ``asked`` has sets of lifts by key of the gang. Returns what became of the gang under each set, ending with the
-    first set that starts it. What a gang does under lifted rules is taken back before the cycle goes on.
+    first set that starts it. What a gang does under lifted rules is taken back before the cycle goes on; it ends when
+    there is nothing left to ask.
     """
     turns = _Turns(session, asked)
-    with _notes_kept(session), _undone(session):
+    with suppress(_AllAnswered), _notes_kept(session), _undone(session):
         session.hooks.before_turn.append(turns.take)
         try:
             for name in session.config.actions:
@@ -61,6 +62,10 @@ def attempts_in_turn(session: Session, asked: Mapping[str, Sequence[Sequence[Lif
         finally:
             session.hooks.before_turn.remove(turns.take)
     return turns.found
+
+
+class _AllAnswered(Exception):  # noqa: N818 - an end, not an error
+    """Ends a cycle whose rest nobody asks about; everything it did is taken back."""
 
 
 class _Turns:
@@ -83,6 +88,8 @@ class _Turns:
                 del found[index + 1 :]
                 break
         self._is_trying = False
+        if all(attempts[-1].starts for attempts in self.found.values() if attempts):
+            raise _AllAnswered
 
     def _try(self, action: str, job: JobState, lifts: Sequence[Lift]) -> Attempt:
         session = self._session
