@@ -107,7 +107,12 @@ def _label(param: Param) -> str:
 
 
 def _shown(param: Param, value: float) -> float:
-    return value / MINUTE if _is_time(param) else value
+    return _tidy(value / MINUTE if _is_time(param) else value)
+
+
+def _tidy(value: float) -> float:
+    """Return a whole number as one, so that it is written without a point."""
+    return int(value) if float(value).is_integer() else value
 
 
 def _stored(param: Param, value: float) -> float:
@@ -118,8 +123,8 @@ def setting_initial(rule: AlertRule) -> dict[str, Any]:
     """Return a rule as its form shows it."""
     return {
         "severity": rule.severity,
-        "for_minutes": rule.for_seconds / MINUTE,
-        "keep_minutes": rule.keep_seconds / MINUTE,
+        "for_minutes": _tidy(rule.for_seconds / MINUTE),
+        "keep_minutes": _tidy(rule.keep_seconds / MINUTE),
         "clusters": rule.clusters,
         "namespaces": rule.namespaces,
         "queues": rule.queues,
@@ -173,7 +178,7 @@ def custom_initial(rule: AlertRule) -> dict[str, Any]:
         **{name: condition.get(name) for name in ("verdicts", "codes", "who", "gpus_most")},
         "title": rule.title,
         "gpus_least": condition.get("gpus_least") or None,
-        "age_minutes": (condition.get("age_seconds") or 0) / MINUTE or None,
+        "age_minutes": _tidy((condition.get("age_seconds") or 0) / MINUTE) or None,
     }
 
 

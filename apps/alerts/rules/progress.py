@@ -38,6 +38,8 @@ CONTROLLERS: Mapping[Stage, str] = {
 }
 PAGED = frozenset({Stage.DECISION, Stage.BIND})
 STUCK_AT: Mapping[str, Stage] = {
+    ReasonCode.SCHEDULER_DOWN: Stage.DECISION,
+    ReasonCode.SCHEDULER_DEFECT: Stage.DECISION,
     ReasonCode.BIND_FAILING: Stage.BIND,
     ReasonCode.BIND_LOOP: Stage.BIND,
     ReasonCode.HELPER_POD_REFUSED: Stage.BIND,
@@ -104,18 +106,23 @@ def _limit(facts: Facts, held: Held, values: Values) -> timedelta:
 def _stage_finding(facts: Facts, stage: Stage, items: Sequence[Held], values: Values) -> Finding:
     since = min(item.since for item in items)
     limit = max(_limit(facts, item, values) for item in items)
-    known = facts.baselines.get(stage)
-    measure = (
-        f"99 of 100 runs took up to {duration(known.seconds)}" if known else "too few runs are known to compare with"
-    )
-    text = f"Held up in the stage {stage}; {measure}. "
     return cause_finding(
         facts,
         [item.row for item in items],
-        text=f"{text}It is moved on by {CONTROLLERS[stage]}.",
+        text=f"{_measure(facts, stage, items)} It is moved on by {CONTROLLERS[stage]}.",
         since=since + limit,
         severity=Severity.PAGE if stage in PAGED else None,
     )
+
+
+def _measure(facts: Facts, stage: Stage, items: Sequence[Held]) -> str:
+    """Say why this is too long."""
+    known = facts.baselines.get(stage)
+    if all(item.is_proof for item in items):
+        return f"Nothing moves in the stage {stage}."
+    if known is None:
+        return f"Held up in the stage {stage}; too few runs are known to compare with."
+    return f"Held up in the stage {stage}; 99 of 100 runs took up to {duration(known.seconds)}."
 
 
 def baselines(attempts: Iterable[AttemptFact], upstream: Iterable[Stretch], *, before: datetime) -> dict[str, Baseline]:

@@ -17,13 +17,11 @@ FITS_CODES = frozenset(
     {
         ReasonCode.PLACEABLE_NOT_PLACED,
         ReasonCode.SCHEDULER_SILENT,
-        ReasonCode.SCHEDULER_DOWN,
-        ReasonCode.SCHEDULER_DEFECT,
         ReasonCode.GREEDY_MISS,
         ReasonCode.SEARCH_BUDGET,
     }
 )
-"""Codes that are only given where a placement exists and the scheduler had three periods for it."""
+"""Codes that are only given where the replay or an exact search placed the gang and the scheduler had its time."""
 NEVER_CODES = frozenset({ReasonCode.NODE_TOO_SMALL, ReasonCode.CLUSTER_TOO_SMALL, ReasonCode.DOMAIN_TOO_SMALL})
 BEFORE_SCHEDULER = frozenset({Verdict.GATED, Verdict.CONFIG, Verdict.NO_VERDICT})
 """Verdicts of gangs that the scheduler has nothing to say about yet."""

@@ -26,6 +26,7 @@ def test_gangs_that_fit_and_do_not_start_are_one_finding_for_each_cause() -> Non
         past.says(past.gang(name), "PLACEABLE_NOT_PLACED", minute, subject="Deployment/kai/scheduler")
     past.says(past.gang("c"), "GREEDY_MISS", 2, subject="Node/n1")
     past.says(past.gang("d"), "GPUS_BUSY", 0)
+    past.says(past.gang("e"), "SCHEDULER_DOWN", 0)
     found = past.found("head_fits", 10)
     assert [(item.signature, since(item), item.gangs, item.gpus) for item in found] == [
         ("STUCK|PLACEABLE_NOT_PLACED|Deployment/kai/scheduler", 1, (2, 1), 16),
@@ -135,10 +136,13 @@ def test_waiting_for_capacity_or_for_a_base_gang_is_no_stuck_stage() -> None:
 
 
 def test_codes_that_prove_a_standstill_need_no_measure() -> None:
-    past = Past()
-    past.says(past.gang("a"), "BIND_FAILING", 5)
-    (found,) = past.found("stuck_stage", 5)
-    assert (found.severity, since(found)) == (Severity.PAGE, 5)
+    for code, words in (("BIND_FAILING", "the binder"), ("SCHEDULER_DOWN", "the scheduler")):
+        past = Past()
+        past.says(past.gang("a"), code, 5)
+        (found,) = past.found("stuck_stage", 5)
+        assert (found.severity, since(found)) == (Severity.PAGE, 5)
+        assert found.text.startswith("Nothing moves in the stage")
+        assert words in found.text
 
 
 def test_usual_times_come_from_the_runs_of_the_days_before() -> None:
