@@ -82,13 +82,24 @@ def test_what_was_away_is_counted_from_what_is_known(
 def test_waiting_is_cut_at_both_ends_of_the_span_and_fills_the_steps_between() -> None:
     tally = WaitTally(period(hours=3))
     gang = GangFacts(1, "1", "a", "g", "q", 4)
-    opened, closed = END - timedelta(hours=5), END - timedelta(minutes=30)
+    opened, closed = END - timedelta(hours=8), END - timedelta(minutes=30)
     tally.add(gang, [(1, "NO_FIT", "GPUS_BUSY", "waits", 4.0, opened, closed)])
     found = tally.result()
-    assert [(code.gpu_seconds / 3600, code.before / 3600, code.gangs) for code in found.codes] == [(10, 8, 1)]
+    assert [(code.gpu_seconds / 3600, code.before / 3600, code.gangs) for code in found.codes] == [(10, 12, 1)]
     assert found.levels == {"NO_FIT": (4, 4, 2)}
     assert found.demand == {"q": frozenset({0, 1, 2})}
     assert not found.opened
+
+
+def test_a_gang_that_is_not_handed_over_yet_asks_its_queue_for_nothing() -> None:
+    tally = WaitTally(period(hours=3))
+    gang = GangFacts(1, "1", "a", "g", "q", 4)
+    moments = [END - timedelta(hours=hours) for hours in (3, 2, 1)]
+    rows = [("GATED", "SCHEDULING_GATE"), ("CONFIG", "QUEUE_MISSING"), ("NO_FIT", "GPUS_BUSY")]
+    ends = [*moments[1:], None]
+    tally.add(gang, [(1, *words, "waits", 4.0, opened, closed)
+                     for words, opened, closed in zip(rows, moments, ends, strict=True)])  # fmt: skip
+    assert tally.result().demand == {"q": frozenset({2})}
 
 
 def test_every_code_has_a_fork() -> None:

@@ -114,7 +114,8 @@ def test_a_report_estimates_from_the_runs_of_the_same_work() -> None:
     cluster = Cluster.objects.create(name="fjord-1", source="folder")
     for number, hours in enumerate((1, 3, 4, 6, 12)):
         ran(cluster, f"train-{number}", "train", hours=hours, ended=20)
-    ran(cluster, "cut short", "train", hours=2.5, ended=20, evictions=1)
+    for number in range(3):
+        ran(cluster, f"cut-short-{number}", "train", hours=2.5, ended=20, evictions=1)
     ran(cluster, "train-now", "train", hours=2, ended=None)
     ran(cluster, "stranger", "other", hours=2, ended=None)
     waits(cluster, "hopeful", told=told_of("train-now"), ago=1)

@@ -17,7 +17,7 @@ from apps.diagnosis.models import ExplanationRecord, ReasonTimeline, Snapshot
 from apps.inventory.models import CapacitySample, Queue
 from apps.reports.build import build_content
 from apps.reports.content import Content, Known
-from apps.workloads.models import Gang, ServiceObjective
+from apps.workloads.models import Attempt, Gang, ServiceObjective
 from tests.apps.reports.sections.build import END, all_text, section
 from tests.apps.reports.sections.week import END as WEEK_END
 from tests.apps.reports.sections.week import START, simulate, store
@@ -210,6 +210,29 @@ def test_the_headline_names_the_queue_whose_objective_it_tells(cluster: Cluster)
     Snapshot.objects.create(cluster=cluster, as_of=END, engine="1.0.0", started_at=END, outcome="done")
     ServiceObjective.objects.create(cluster=cluster, queue="batch", share=0.9)
     assert report(cluster).headline[1] == "No gang that counts for the objective of queue batch became eligible."
+
+
+def test_what_ended_at_the_very_end_waits_no_more(cluster: Cluster) -> None:
+    for name, closed in (("ended", END), ("later", END + timedelta(seconds=1))):
+        gang = Gang.objects.create(cluster=cluster, uid=name, namespace="a", name=name, gpus=4, first_seen_at=END - DAY,
+                                   last_seen_at=END)  # fmt: skip
+        ReasonTimeline.objects.create(gang=gang, verdict="NO_FIT", code="GPUS_BUSY", who="wait", state="waits", gpus=4,
+                                      sentence="-", opened_at=END - DAY, closed_at=closed)  # fmt: skip
+    rows = section(report(cluster), "waiting").tables[0].rows
+    assert [row[0].text for row in rows] == ["a/later"]
+
+
+def test_a_budget_is_of_its_own_window_and_the_counts_are_of_the_report(cluster: Cluster) -> None:
+    ServiceObjective.objects.create(cluster=cluster, window_days=1)
+    for days in (0.5, 3, 5):
+        at = END - days * DAY
+        gang = Gang.objects.create(cluster=cluster, uid=str(days), namespace="a", name=str(days), gpus=4,
+                                   first_seen_at=at, last_seen_at=END)  # fmt: skip
+        Attempt.objects.create(cluster=cluster, gang=gang, lineage=str(days), created_at=at, seen_at=at,
+                               bound_at=at + timedelta(minutes=1 if days < 1 else 60))  # fmt: skip
+    content = build_content(cluster, start=END - 7 * DAY, end=END, now=END)
+    figures = {figure.key: figure.value for figure in section(content, "slo").figures}
+    assert figures == {"met": 1, "total": 3, "share": pytest.approx(1 / 3), "budget_left": 1}
 
 
 def test_moments_are_written_in_the_zone_of_the_report(cluster: Cluster) -> None:
