@@ -92,12 +92,17 @@ def test_others_see_nothing_of_it(as_bob: APIClient, bob: User) -> None:
     assert _get(as_bob, "deployments")["results"] == []
     assert _get(as_bob, "checks")["results"] == []
     _get(as_bob, f"deployments/{TOP}", 404)
+    _get(as_bob, f"deployments/{TOP}/timeline", 404)
     _get(as_bob, "resolve?cluster=east&kind=PodGang&namespace=team&name=llm-0", 404)
     NamespaceGrant.objects.create(user=bob, cluster="east", namespace="team")
     assert [row["name"] for row in _get(as_bob, "deployments")["results"]] == ["llm", "new"]
+    assert [row["stage"] for row in _get(as_bob, f"deployments/{TOP}/timeline")] == [""]
     assert _get(as_bob, "checks")["results"] == []
 
 
-@pytest.mark.parametrize("path", ["deployments", f"deployments/{TOP}", "checks", "resolve?kind=a&namespace=b&name=c"])
+@pytest.mark.parametrize(
+    "path",
+    ["deployments", f"deployments/{TOP}", f"deployments/{TOP}/timeline", "checks", "resolve?kind=a&namespace=b&name=c"],
+)
 def test_nobody_gets_in_without_a_login(path: str) -> None:
     assert APIClient().get(f"/api/v1/{path}").status_code == 401
