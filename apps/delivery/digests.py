@@ -34,8 +34,7 @@ def alerts_to_fold(channel: Channel, alerts: Sequence[Delivery], *, now: datetim
     if lately.filter(kind=DeliveryKind.ALERT).count() + len(fresh) <= channel.digest_after:
         return [], False
     is_urgent = any(alert.severity == Severity.PAGE for alert in fresh)
-    # A creation that seems to lie in the future means that the clock went back; then nobody waits for it.
-    is_overdue = any(not alert.created_at <= now < alert.created_at + window for alert in fresh)
+    is_overdue = any(now >= alert.created_at + window for alert in fresh)
     if len(fresh) == 1:
         return ([], False) if is_urgent or is_overdue else (fresh, False)
     is_first = not lately.filter(kind=DeliveryKind.DIGEST).exists()

@@ -481,3 +481,39 @@ def test_a_channels_task_is_killed_before_its_claims_are_freed(
     tasks.send_due()
     assert asked[0]["soft_time_limit"] < asked[0]["time_limit"] < claims.HOLD_SECONDS
     assert asked[0]["soft_time_limit"] > sending.RUN_SECONDS + transport.CONNECT_SECONDS * 2 + transport.TOTAL_SECONDS
+
+
+@pytest.fixture
+def steady(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Return the steady clock by which claims are judged, to be set."""
+    clock = SimpleNamespace(at=0.0)
+    monkeypatch.setattr(claims, "time", SimpleNamespace(monotonic=lambda: clock.at))
+    return clock
+
+
+def notice_death(steady: SimpleNamespace, now: datetime) -> None:
+    """Look at the claims twice, longer apart than any sender lives."""
+    send_due(now=now)
+    steady.at += claims.HOLD_SECONDS
+    send_due(now=now)
+
+
+def test_a_row_taken_after_the_clock_went_back_is_not_forgotten(
+    make_channel: MakeChannel, side: FarSide, steady: SimpleNamespace
+) -> None:
+    row = put(make_channel(), "a")
+    side.will(says(500), OK)
+    send_due(now=NOW + YEAR)
+    row.refresh_from_db()
+    assert claims.claim(row, now=NOW)
+    notice_death(steady, NOW + timedelta(minutes=1))
+    assert send_due(now=NOW + timedelta(minutes=5)) == 1
+
+
+def test_a_row_freed_while_the_clock_was_ahead_is_not_forgotten(
+    make_channel: MakeChannel, side: FarSide, steady: SimpleNamespace
+) -> None:
+    row = put(make_channel(), "a")
+    assert claims.claim(row, now=NOW)
+    notice_death(steady, NOW + YEAR)
+    assert send_due(now=NOW + timedelta(minutes=5)) == 1
