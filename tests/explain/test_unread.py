@@ -11,7 +11,8 @@ import pytest
 
 from gangdash.documents import ExplanationDocument
 from gangdash.snapshot.archive import load_bytes, snapshot_of
-from tests.explain.helpers import causes, scene_files
+from tests.engine.builders import ALL_READ, Cluster
+from tests.explain.helpers import causes, explain, said, scene_files
 
 # What may be said where a kind was not read, beside what was said when it was and beside that it was not read. Events,
 # owners and controllers are evidence: without them a less specific answer holds, which rests on what was read.
@@ -92,3 +93,27 @@ def test_every_other_kind_is_evidence_and_its_absence_proves_nothing() -> None:
 
 def test_few_scenes_are_left_out_by_their_size() -> None:
     assert len(dumps()) > 60
+
+
+def without_priorities(gpus: int, *, told: int | None) -> ExplanationDocument:
+    """Explain a gang of a PriorityClass that was not read; its pods and those of a holder may tell their priority."""
+    cluster = Cluster()
+    cluster.node("n1", 8)
+    cluster.gang("hold", 1, 8, kind="build", on=["n1"], pod={"priority": told})
+    cluster.gang("g", 1, gpus, pod={"priority": told})
+    cluster.extra |= {"priority_classes": (), "read": ALL_READ - {"PriorityClass"}}
+    return explain(cluster)
+
+
+def test_priority_that_nothing_tells_leaves_no_verdict() -> None:
+    entry = without_priorities(8, told=None)
+    assert said(entry) == ("NO_VERDICT", "NOT_READ")
+    assert entry.binding[0].scope == "PriorityClass"
+
+
+def test_priority_that_pods_tell_is_as_good_as_its_class() -> None:
+    assert said(without_priorities(8, told=100)) == ("NO_FIT", "GPUS_BUSY")
+
+
+def test_what_never_fits_does_so_at_any_priority() -> None:
+    assert said(without_priorities(9, told=None)) == ("NO_FIT", "NODE_TOO_SMALL")

@@ -28,6 +28,12 @@ def room_of(gang: Gang) -> Room | None:
     return Room(gang.context.stock(gang.shard), job, tasks) if tasks else None
 
 
+def never_fits(gang: Gang) -> bool:
+    """Whether the next step fits nowhere even on the empty, repaired cluster, whoever may be evicted."""
+    room = room_of(gang)
+    return room is not None and _never(room, frozenset(state_lifts(room))) is not None
+
+
 def is_split(gang: Gang, room: Room | None) -> bool:
     """Whether NUMA zones, which the replay does not know, leave no placement where the replay sees one."""
     return room is not None and NodeReason.NUMA in room.present and room.fits() is False and bool(gang.result)

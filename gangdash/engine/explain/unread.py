@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gangdash.engine.chain.index import controller
+from gangdash.engine.explain import capacity
 from gangdash.engine.explain.build import named
 from gangdash.engine.explain.context import Context
 from gangdash.engine.explain.gang import Gang
@@ -67,7 +68,8 @@ def owner(gang: Gang) -> Iterator[Finding]:
 def placement(gang: Gang) -> Iterator[Finding]:
     """Yield that a kind which decides where the gang's pods may go, or who may be evicted for it, was not read."""
     kinds = [kind for kind in _placement_kinds(gang) if not gang.context.snapshot.was_read(kind)]
-    if not gang.context.snapshot.was_read("PriorityClass") and gang.context.has_unknown_priorities:
+    priorities = gang.context.snapshot.was_read("PriorityClass") or not gang.context.has_unknown_priorities
+    if not priorities and not capacity.never_fits(gang):
         kinds.append("PriorityClass")
     yield from _finding(gang, kinds)
 
