@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from apps.accounts.choices import TokenScope
@@ -157,3 +158,15 @@ def test_deleting_takes_the_log_along(admin: APIClient, make_channel: MakeChanne
     enqueue(channel=channel, kind=DeliveryKind.ALERT, key="a", message=Message(title="x"), now=NOW)
     assert admin.delete(f"/api/v1/channels/{channel.pk}").status_code == 204
     assert not Delivery.objects.exists()
+
+
+def test_reads_cost_the_same_for_many_rows(
+    admin: APIClient, make_channel: MakeChannel, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for at in range(20):
+        channel = make_channel(name=f"c{at}")
+        message = Message(title=f"m{at}")
+        enqueue(channel=channel, kind=DeliveryKind.ALERT, key="k", message=message, now=NOW)
+    for path in ("/channels", "/deliveries"):
+        with django_assert_num_queries(3):
+            assert len(admin.get(f"/api/v1{path}").json()["results"]) == 20
