@@ -119,6 +119,16 @@ def test_a_queue_whose_amount_is_not_known_is_not_taken_for_empty(cluster: Clust
     assert idle.value == 6 * 24
 
 
+def test_what_is_held_over_quota_at_the_end_is_open_to_reclaim(cluster: Cluster) -> None:
+    for name, quota in (("over", 8), ("under", 8), ("free", -1)):
+        Queue.objects.create(cluster=cluster, name=name, gpu_quota=quota, gpu_limit=-1, fingerprint="-")
+    CapacitySample.objects.create(cluster=cluster, at=END - 2 * DAY, domains={"": [99, 0, 0]},
+                                  queues={"over": [11, None], "under": [1, None], "free": [50, None]})  # fmt: skip
+    exposed = report(cluster).figure("queues", "exposed")
+    assert exposed is not None
+    assert exposed.value == 3
+
+
 def test_samples_of_before_nodes_were_counted_say_at_most(cluster: Cluster) -> None:
     from apps.inventory.models import Node
 
@@ -223,8 +233,8 @@ def test_what_ended_at_the_very_end_waits_no_more(cluster: Cluster) -> None:
 
 
 def test_a_budget_is_of_its_own_window_and_the_counts_are_of_the_report(cluster: Cluster) -> None:
-    ServiceObjective.objects.create(cluster=cluster, window_days=1)
-    for days in (0.5, 3, 5):
+    ServiceObjective.objects.create(cluster=cluster, window_days=1, share=0.5)
+    for days in (0.5, 3):
         at = END - days * DAY
         gang = Gang.objects.create(cluster=cluster, uid=str(days), namespace="a", name=str(days), gpus=4,
                                    first_seen_at=at, last_seen_at=END)  # fmt: skip
@@ -232,7 +242,9 @@ def test_a_budget_is_of_its_own_window_and_the_counts_are_of_the_report(cluster:
                                bound_at=at + timedelta(minutes=1 if days < 1 else 60))  # fmt: skip
     content = build_content(cluster, start=END - 7 * DAY, end=END, now=END)
     figures = {figure.key: figure.value for figure in section(content, "slo").figures}
-    assert figures == {"met": 1, "total": 3, "share": pytest.approx(1 / 3), "budget_left": 1}
+    assert figures == {"met": 1, "total": 2, "share": 0.5, "budget_left": 1}
+    sizes = section(content, "slo").tables[0]
+    assert [cell.text for cell in sizes.rows[0]] == ["up to 8 GPUs", "1", "2", "50\u00a0%", "met"]
 
 
 def test_moments_are_written_in_the_zone_of_the_report(cluster: Cluster) -> None:
