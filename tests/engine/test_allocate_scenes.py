@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from gangdash.engine.actions import allocate
 from gangdash.engine.model.config import SchedulerConfig
 from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.podgroup import BindRequest, SubGroupSpec
+from gangdash.engine.plugins import open_session
 from tests.engine.builders import HOST, NOW, Cluster, condition, counts, outcome, places, texts
 
 Scene = Callable[[Cluster], None]
@@ -457,3 +459,18 @@ def test_gpus_that_are_being_released_count_as_free_where_nodes_are_packed() -> 
     cluster.pod("", 2, 4, on="n1")
     cluster.gang("g", 1, 1)
     assert places(cluster.run("allocate"), "g") == {"g-0": "n1"}
+
+
+def test_start_is_noted_for_gangs_that_begin_to_run_now() -> None:
+    """Not for one that has to wait for a pod to go, nor for one that ran before and only grows."""
+    cluster = Cluster()
+    cluster.node("n0", 3)
+    cluster.node("n1", 1, labels={"pool": "x"})
+    cluster.gang("grows", 2, minimum=1, on=["n0"])
+    cluster.gang("starts")
+    cluster.pod("", 0, on="n1", deleted=-20)
+    cluster.gang("waits", pod={"node_selector": {"pool": "x"}})
+    snapshot = cluster.snapshot()
+    session = open_session(snapshot, snapshot.shards[0])
+    allocate.execute(session)
+    assert {job.name: job.last_start for job in session.jobs.values()} == {"grows": None, "starts": NOW, "waits": None}

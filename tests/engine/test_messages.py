@@ -132,3 +132,13 @@ def test_node_that_others_have_filled_since_names_no_reason_in_detail() -> None:
         "\n<n1>: node(s) didn't match Pod's node affinity/selector."
         "\nno nodes with enough resources were found."
     )
+
+
+def test_single_subgroup_with_a_name_is_named() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 1)
+    cluster.gang("g", 0, sub_groups=(SubGroupSpec("a", min_member=2),))
+    for index in range(2):
+        cluster.pod("g", index, 1, sub_group="a")
+    message = gang_of(cluster.run("allocate"), "g").message
+    assert "1 pods from all sub-groups while sub-group a requires 2 pods for gang scheduling" in message

@@ -231,3 +231,16 @@ def test_rank_of_a_queue_says_in_order_what_speaks_against_it() -> None:
     assert rank_of(session, half, (0, 0, 3), (0, 0, 1))[1:5] == (True, -7, False, 1.0)
     session.charges_queues = False
     assert rank_of(session, half, (0, 0, 3)) == (half.created, "half")
+
+
+def test_cpu_that_victims_give_up_counts_for_the_next_one() -> None:
+    cluster = Cluster()
+    cluster.node("n0", cpu=64)
+    for queue, cores in (("a", 4), ("b", 3)):
+        cluster.queue(queue, cpu=QueueResource(10_000, -1, 1))
+        for index in range(2):
+            cluster.gang(f"{queue}{index}", 1, 0, cpu=cores, queue=queue, on=["n0"], age=500 - index)
+    session = _open(cluster)
+    jobs = JobsByQueue(session, victims=True)
+    jobs.add(session.jobs.values(), Selection(only_active=True))
+    assert list(_names(jobs)) == ["a1", "b1", "a0", "b0"]

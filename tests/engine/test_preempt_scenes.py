@@ -232,3 +232,11 @@ def test_node_names_that_exclude_each_other_are_told_only_where_pods_are_placed(
     cluster.gang("new", kind="build", pod={"affinity": Affinity(node_required=(NodeSelectorTerm(match_fields=names),))})
     assert texts(cluster.run("preempt"), "new") == []
     assert "pod affinity terms conflict" in texts(cluster.run("allocate"), "new")[0][1]
+
+
+def test_preempt_needs_no_rule_about_minimum_runtimes() -> None:
+    cluster = Cluster()
+    _full_node("train", "build")(cluster)
+    plugins = tuple(plugin for plugin in cluster.config.plugins if plugin.name != "minruntime")
+    cluster.config = replace(cluster.config, plugins=plugins)
+    assert outcome(cluster.run("allocate", "preempt"), "new") == "pipelined"

@@ -8,6 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from gangdash.engine.actions import reclaim
+from gangdash.engine.actions.solver_trial import Ask
+from gangdash.engine.actions.solver_views import part_of
+from gangdash.engine.plugins import open_session
 from tests.engine.builders import NOW, Cluster, counts, outcome
 
 Scene = Callable[[Cluster], None]
@@ -202,3 +206,34 @@ def test_queues_compete_with_their_siblings_only() -> None:
     cluster.gang("new", queue="b")
     result = cluster.run("reclaim")
     assert (outcome(result, "new"), outcome(result, "old-3")) == ("pipelined", "evicted")
+
+
+def test_own_queue_is_never_reclaimed_from() -> None:
+    """Its unlimited quota would leave its own gangs open as victims."""
+    cluster = Cluster()
+    cluster.node("n0", 2)
+    cluster.queue("own")
+    cluster.queue("other", 0)
+    for queue in ("own", "other"):
+        cluster.gang(f"{queue}-old", queue=queue, on=["n0"])
+    cluster.gang("new", queue="own")
+    session = open_session(cluster.snapshot(), cluster.snapshot().shards[0])
+    victims = reclaim._Reclaim(session).victims(session.jobs["new"])
+    assert [job.name for job in victims.candidates()] == ["other-old"]
+
+
+def test_the_strictest_limit_of_losses_holds() -> None:
+    cluster = Cluster()
+    _two_queues((2, 2), (4, 1), (2, 1))(cluster)
+    session = open_session(cluster.snapshot(), cluster.snapshot().shards[0])
+    session.hooks.solution_start[0]()
+    job = session.jobs["new"]
+    ask = Ask.of(session, job, part_of(job, job.tasks.values()))
+    victims = [task for task in session.tasks.values() if task.node_name]
+    action = reclaim._Reclaim(session)
+    alone = action.limit_for(ask)
+    session.hooks.reclaim_limits.append(lambda *_: lambda *_: 1.0)
+    both = action.limit_for(ask)
+    assert alone is not None
+    assert both is not None
+    assert (alone(victims, victims), both(victims, victims)) == (3.0, 1.0)

@@ -63,11 +63,7 @@ class _Consolidation:
         return lambda some, victims: 0.0  # noqa: ARG005 (the shape of every limit)
 
     def candidates(self, job: JobState) -> list[JobState]:
-        return [
-            other
-            for other in self.session.jobs.values()
-            if other.is_preemptible and other is not job and other.active_allocated > 0
-        ]
+        return [other for other in self.session.jobs.values() if other is not job]
 
     def draw(self, job: JobState, candidates: list[JobState], size: int) -> list[JobState]:
         """Return the next gangs in the round of candidates."""

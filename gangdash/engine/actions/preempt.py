@@ -49,10 +49,7 @@ class _Preempt:
         return [
             other
             for other in self._session.jobs.values()
-            if other.is_preemptible
-            and other.priority < job.priority
+            if other.priority < job.priority
             and other.queue == job.queue
-            and other is not job
-            and other.active_allocated > 0
             and all(allows(job, other) for allows in filters)
         ]

@@ -137,7 +137,10 @@ def _is_beyond_help(session: Session, job: JobState) -> bool:
 
 
 class VictimSource:
-    """The gangs that may be victims of one gang, looked for once, when first needed; makes fresh queues of them."""
+    """The gangs that may be victims of one gang, looked for once, when first needed; makes fresh queues of them.
+
+    Of what an action finds, only preemptible gangs with pods that hold something are victims.
+    """
 
     def __init__(self, session: Session, find: Callable[[], list[JobState]]) -> None:
         self._session = session
