@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gangdash.engine.actions import solver_filters, solver_generators
 from gangdash.engine.actions.ordering import JobsByQueue, Selection
-from gangdash.engine.actions.solver import End, JobSolver, Means
+from gangdash.engine.actions.solver import End, JobSolver, Means, _Search
 from gangdash.engine.actions.solver_bounds import Bounds, SlotCache
 from gangdash.engine.actions.solver_budget import ActionBudget
 from gangdash.engine.actions.solver_capacity import Capacities, future_gpus
@@ -578,3 +578,22 @@ def test_pods_outside_the_shard_are_no_victims() -> None:
     cluster.gang("old", 2, on=["n0", "elsewhere"])
     cluster.gang("new", kind="build")
     assert outcome(cluster.run("allocate", "preempt"), "new") == "unschedulable"
+
+
+@pytest.mark.parametrize("possible", range(10))
+def test_the_most_pods_that_can_be_helped_are_found_exactly(possible: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    cluster.node("n0", 9)
+    cluster.gang("new", 9)
+    solver = _solver(opened(cluster), "new")
+    tried: list[int] = []
+
+    def helps(_: object, tasks: Sequence[object]) -> bool:
+        tried.append(len(tasks))
+        return len(tasks) <= possible
+
+    monkeypatch.setattr(solver, "_try", helps)
+    search = _Search(multi_node_gang, ActionBudget({}, "preempt").for_job())
+    tasks = list(solver._job.tasks.values())
+    assert solver._most_solvable(search, tasks) == possible
+    assert len(tried) == len(set(tried)) <= 7
