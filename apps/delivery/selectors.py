@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from django.db.models import Count, Q, QuerySet
@@ -23,14 +22,11 @@ def channel_get(*, channel_id: int) -> Channel:
     return channel_list().get(pk=channel_id)
 
 
-def delivery_list(
-    *, channel: str = "", state: str = "", kind: str = "", states: Sequence[str] = ()
-) -> QuerySet[Delivery]:
+def delivery_list(*, channel: str = "", state: str = "", kind: str = "") -> QuerySet[Delivery]:
     """Return the log, newest first, without the messages' bodies."""
     wanted = {"channel__name": channel, "state": state, "kind": kind}
     rows = Delivery.objects.select_related("channel", "carried_by").defer("message", "carried_by__message")
-    rows = rows.filter(**{field: value for field, value in wanted.items() if value})
-    return rows.filter(state__in=states) if states else rows
+    return rows.filter(**{field: value for field, value in wanted.items() if value})
 
 
 def delivery_get(*, delivery_id: str) -> Delivery:

@@ -7,6 +7,7 @@ import hmac
 import json
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -51,25 +52,6 @@ def test_a_receiver_can_check_the_signature_as_the_documentation_says() -> None:
     stamp, _, digest = header.removeprefix("t=").partition(",v1=")
     assert stamp == str(int(NOW.timestamp()))
     assert hmac.new(KEY.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest() == digest
-
-
-@pytest.mark.parametrize(
-    "change, is_right",
-    [
-        ({}, True),
-        ({"body": b"{}"}, False),
-        ({"key": "x" * 40}, False),
-        ({"now": NOW + timedelta(seconds=301)}, False),
-        ({"now": NOW - timedelta(seconds=301)}, False),
-        ({"now": NOW + timedelta(seconds=299)}, True),
-        ({"header": "t=x,v1=y"}, False),
-        ({"header": ""}, False),
-    ],
-)
-def test_a_changed_body_a_wrong_key_and_an_old_stamp_are_refused(change: dict[str, Any], is_right: bool) -> None:
-    header = render_webhook.signature(b"body", key=KEY, at=NOW)
-    values = {"body": b"body", "header": header, "key": KEY, "now": NOW, **change}
-    assert render_webhook.verify(values.pop("body"), values.pop("header"), **values) is is_right
 
 
 def mail(message: Message, **fields: Any) -> render_mail.Mail:
@@ -202,13 +184,29 @@ def test_links_of_a_message_are_buttons_only_with_an_address() -> None:
     assert found["links"] == [{"text": "a", "url": None}]
 
 
-def test_the_documented_check_accepts_what_is_sent(project_root: Path) -> None:
+@pytest.fixture
+def is_from_gangdash(project_root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the check that readers of the documentation copy, at our own moment."""
     text = (project_root / "docs" / "channels.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     exec(text.partition("```python\n")[2].partition("```")[0], names)
-    now = datetime.now(UTC)
-    header = render_webhook.signature(b"body", key=KEY, at=now)
-    assert names["is_from_gangdash"](b"body", header, KEY)
-    assert not names["is_from_gangdash"](b"bodx", header, KEY)
-    old = render_webhook.signature(b"body", key=KEY, at=now - timedelta(minutes=6))
-    assert not names["is_from_gangdash"](b"body", old, KEY)
+    names["time"] = SimpleNamespace(time=NOW.timestamp)
+    return names["is_from_gangdash"]
+
+
+@pytest.mark.parametrize(
+    "body, key, seconds_ago, is_right",
+    [
+        (b"body", KEY, 0, True),
+        (b"body", KEY, 299, True),
+        (b"bodx", KEY, 0, False),
+        (b"body", "x" * 40, 0, False),
+        (b"body", KEY, 301, False),
+        (b"body", KEY, -301, False),
+    ],
+)
+def test_the_documented_check_refuses_what_is_changed_or_old(
+    is_from_gangdash: Any, body: bytes, key: str, seconds_ago: int, is_right: bool
+) -> None:
+    header = render_webhook.signature(b"body", key=KEY, at=NOW - timedelta(seconds=seconds_ago))
+    assert is_from_gangdash(body, header, key) is is_right
