@@ -19,8 +19,9 @@ KINDS = (
 )  # fmt: skip
 
 
-def record(cluster: Cluster, *objects: w.Object, minute: int, **more: dict[str, str]) -> None:
-    chains_record(cluster=cluster, snapshot=w.snapshot(*objects, **more), as_of=NOW.replace(minute=minute))
+def record(cluster: Cluster, *objects: w.Object, minute: int, not_read: dict[str, str] | None = None) -> None:
+    snapshot = w.snapshot(*objects, not_read=not_read)
+    chains_record(cluster=cluster, snapshot=snapshot, as_of=NOW.replace(minute=minute))
 
 
 @pytest.mark.parametrize("reason", ["403", "timed out", "not served"])
