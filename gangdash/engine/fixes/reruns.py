@@ -21,12 +21,12 @@ from gangdash.engine.verdict import FixKind
 from gangdash.engine.whatif import Cycles, Effect, difference, run_all
 
 WORK = 450_000
-WORK_PER_NODE = 550
+WORK_PER_NODE = 450
 """Units of work for all re-runs of one diagnosis. A unit is one pod put on a node or taken off it in a simulation, and
-took 25 to 30 microseconds of one core of a small virtual machine; so this is 12 seconds, and 15 more for 1,000 nodes.
+took 25 to 30 microseconds of one core of a small virtual machine; so this is 12 seconds, and 12 more for 1,000 nodes.
 """
 _PARTS = 20
-"""One re-run may take one of so many parts of the budget: about two seconds at 1,000 nodes."""
+"""One re-run may take one of so many parts of the budget: a bit more than a second at 1,000 nodes."""
 _PER_OBJECT = 4
 """What a session costs to open and to read, in the same unit, by its pods and nodes."""
 
