@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from apps.reports import words
 from apps.reports.charts import FAMILIES
 from apps.reports.choices import ReportForm
-from apps.reports.content import Content, content_decode
+from apps.reports.content import Content, Figure, Known, content_decode
 from apps.reports.renderers import file_name, mail, markdown, render, table
 from apps.reports.renderers.document import report_schema
 from apps.reports.renderers.page import FAMILIES_BY_WORD
@@ -121,10 +122,28 @@ def test_a_verdict_has_its_colour_beside_its_word() -> None:
     assert '<i class="rp-dot rp-config" aria-hidden="true"></i>Config' in html(samples.content())
 
 
+@pytest.mark.parametrize(
+    "figure, told",
+    [
+        (Figure("a", "A", 8, text="8", before=11), "\u22123"),
+        (Figure("a", "A", 8, text="8", before=8), "0"),
+        (Figure("a", "A", 12.4, "GPU-hours", "12", before=2.15), "+10"),
+        (Figure("a", "A", 5400.0, "s", "90 min", before=1800.0), "+60 min"),
+        (Figure("a", "A", 10.0, "s", "10 s", before=10.2), "0"),
+        (Figure("a", "A", 0.91, text="91\u00a0%", before=0.96), "\u22125 points"),
+        (Figure("a", "A", 8, text="8"), ""),
+        (Figure("a", "A", None, text="\u2014", before=8, known=Known.UNSET), ""),
+        (Figure("a", "A", 8, text="not read", before=8, known=Known.NOT_READ), ""),
+    ],
+)
+def test_changes_are_written_in_the_unit_of_their_figure(figure: Figure, told: str) -> None:
+    assert words.change(figure) == told
+
+
 def test_an_empty_report_says_that_there_is_nothing() -> None:
     text = visible_text(html(samples.empty()).encode())
-    for words in ("Nothing waits.", "Nothing waited.", "No gaps.", "Nothing was analysed by the end of this range"):
-        assert words in text
+    for said in ("Nothing waits.", "Nothing waited.", "No gaps.", "Nothing was analysed by the end of this range"):
+        assert said in text
     assert "Nothing waits." in render(samples.empty(), ReportForm.MARKDOWN, base_url=SITE)
     assert not Page(html(samples.empty()).encode()).faults
 

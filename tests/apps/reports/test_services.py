@@ -252,6 +252,16 @@ def test_one_worker_makes_a_report_at_a_time(cluster: Cluster, admin: User, make
     assert reports_waiting(now=EIGHT + HOLD + timedelta(seconds=1)) == [report.pk]
 
 
+def test_a_claim_from_before_the_clock_went_back_does_not_hold_for_as_long_as_it_went_back(
+    cluster: Cluster, admin: User
+) -> None:
+    daily(admin)
+    (report,) = reports_due(now=EIGHT)
+    assert report_claim(report_id=report.pk, now=EIGHT + 30 * DAY) is not None
+    assert reports_waiting(now=EIGHT) == [report.pk]
+    assert report_claim(report_id=report.pk, now=EIGHT) is not None
+
+
 def test_a_worker_that_lost_its_claim_changes_nothing(
     cluster: Cluster, admin: User, channel: Channel, maker: Maker
 ) -> None:
