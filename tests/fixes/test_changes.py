@@ -1,4 +1,4 @@
-"""Changes that fixes make to nodes without device plugin, to parents of queues and to rules of whole workloads."""
+"""Changes that fixes make to nodes without device plugin, to parents of queues, claims and rules of whole workloads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from gangdash.engine.changes import ChangeError, apply, change_from_text
 from gangdash.engine.model.cluster import ClusterSnapshot
+from gangdash.engine.model.dra import ResourceClaim
 from gangdash.engine.model.meta import Meta
 from gangdash.engine.model.observed import ObservedObject
 from tests.engine.builders import Cluster
@@ -63,6 +64,14 @@ def test_the_rule_of_a_whole_workload_is_taken_off_and_nothing_else(snapshot: Cl
     after = made(snapshot, "relax_topology:PodCliqueSet/team/set:required=none")
     assert after.objects["PodCliqueSet"][0].facts == {"spec.replicas": 1}
     assert snapshot.objects["PodCliqueSet"][0].facts == RULE
+
+
+def test_a_claim_is_labelled(snapshot: ClusterSnapshot) -> None:
+    claim = ResourceClaim(Meta("gpu", "team", labels={"a": "1"}))
+    after = made(replace(snapshot, resource_claims=(claim,)), "set_label:ResourceClaim/team/gpu:kai.scheduler/queue=q")
+    assert after.resource_claims[0].meta.labels == {"a": "1", "kai.scheduler/queue": "q"}
+    with pytest.raises(ChangeError, match="no ResourceClaim"):
+        made(snapshot, "set_label:ResourceClaim/team/gpu:kai.scheduler/queue=q")
 
 
 @pytest.mark.parametrize(

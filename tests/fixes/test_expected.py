@@ -10,7 +10,7 @@ from tests.fixes.helpers import all_fixed
 _EXPECTED = Path(__file__).parent.parent / "scenes" / "expected"
 _UNREACHED = {
     "FC-029": "a missing runtime class shows in the reservation pod alone; the binder's restart is named",
-    "FC-037": "the label that a claim lacks is named, the claim is not made again",
+    "FC-037": "the label that a claim lacks is named and re-run; the claim is not made again",
     "FC-072": "the default scheduler places these pods, which no replay knows",
 }
 

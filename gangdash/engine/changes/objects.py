@@ -15,6 +15,7 @@ from gangdash.engine.changes.change import (
     edit_queue,
     edit_waiting_pods,
     number,
+    replace_one,
     required,
 )
 from gangdash.engine.changes.gangs import evict_gang, relax_topology
@@ -86,8 +87,8 @@ def fix_reference(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
 
 
 def set_label(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
-    """Set labels on ``Node/NAME``, ``Queue/NAME`` or ``PodGroup/NAMESPACE/NAME``; an empty value takes one off."""
-    kind = change.object.partition("/")[0]
+    """Set labels on a Node, a Queue, a PodGroup or a ResourceClaim, ``Kind/NAME``; an empty value takes one off."""
+    kind, _, key = change.object.partition("/")
 
     def labelled(meta: Meta) -> Meta:
         return replace(meta, labels={k: v for k, v in {**meta.labels, **change.values}.items() if v})
@@ -98,7 +99,16 @@ def set_label(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:
         return edit_queue(snapshot, change, lambda q: replace(q, meta=labelled(q.meta)))
     if kind == "PodGroup":
         return edit_gang(snapshot, change, lambda g: replace(g, meta=labelled(g.meta)))
-    raise ChangeError(f"set_label: {change.object!r} is not Node/, Queue/ or PodGroup/NAME")
+    if kind == "ResourceClaim":
+        missing = f"set_label: no ResourceClaim {key!r} in the snapshot"
+        claims = replace_one(
+            snapshot.resource_claims,
+            lambda claim: claim.meta.key == key,
+            lambda claim: replace(claim, meta=labelled(claim.meta)),
+            missing,
+        )
+        return replace(snapshot, resource_claims=claims)
+    raise ChangeError(f"set_label: {change.object!r} is not Node/, Queue/, PodGroup/ or ResourceClaim/NAME")
 
 
 def wait_for(snapshot: ClusterSnapshot, change: Change) -> ClusterSnapshot:

@@ -73,7 +73,7 @@ def _shrunk(_gang: Gang, fix: Fix) -> Change:
 
 def _labelled(_gang: Gang, fix: Fix) -> Change | None:
     key, value = _text(fix.change.get("key")), _text(fix.change.get("value"))
-    known = _object(fix).partition("/")[0] in {"Node", "Queue", "PodGroup"}
+    known = _object(fix).partition("/")[0] in {"Node", "Queue", "PodGroup", "ResourceClaim"}
     return Change(fix.kind, _object(fix), {key: value}) if known and key and value else None
 
 
