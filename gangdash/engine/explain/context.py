@@ -63,9 +63,9 @@ class Context:
 
     @cached_property
     def pods_on(self) -> Mapping[str, list[Pod]]:
-        """Pods by the node they are bound to; ended pods are left out."""
+        """Pods by the node they are bound to, in the order of their names; ended pods are left out."""
         found: dict[str, list[Pod]] = defaultdict(list)
-        for pod in self.snapshot.pods:
+        for pod in sorted(self.snapshot.pods, key=lambda pod: pod.key):
             if pod.node_name and pod.phase not in {"Succeeded", "Failed"}:
                 found[pod.node_name].append(pod)
         return found
