@@ -134,7 +134,7 @@ def _gang(session: Session, job: JobState, log: _Log, failed: list[Pod], *, read
         outcome=outcome,
         action=action,
         pods=tuple(pods),
-        errors=tuple(_errors(job)) if any(task.status in _UNPLACED for task in tasks) else (),
+        errors=tuple(_errors(job)) if any(task.start_status in _UNPLACED for task in tasks) else (),
         one_of_several=job.key in session.one_of_several,
         budget_hit=session.budget_hits.get(job.key, ""),
         not_modelled=(*session.not_modelled.get(job.key, ()), *differences(session, job, action)),

@@ -437,12 +437,15 @@ def test_gpus_of_nodes_count_shared_mig_and_terminating_ones() -> None:
     cluster.pod("", 1, 0.5, on="shared", labels={"runai-gpu-group": "a"}, deleted=-5)
     cluster.pod("", 2, 0, on="mig", requests={"nvidia.com/mig-2g.10gb": 1}, deleted=-5)
     cluster.pod("", 3, 3, on="going", deleted=-5)
+    cluster.node("calm", 2)
+    cluster.pod("", 4, 0.25, on="calm", labels={"runai-gpu-group": "a"})
     session = opened(cluster)
-    assert {name: future_gpus(node) for name, node in session.nodes.items()} == {"going": 4, "mig": 5, "shared": 1.75}
+    gpus = {"calm": 1.75, "going": 4, "mig": 5, "shared": 1.75}
+    assert {name: future_gpus(node) for name, node in session.nodes.items()} == gpus
     capacities = Capacities(session)
     capacities.refresh()
     assert capacities.whole_slots(2.0) == 4
-    assert capacities.of_domains(HOST) == {"going": 4, "mig": 5, "shared": 1.75}
+    assert capacities.of_domains(HOST) == gpus
 
 
 # Bounds
@@ -476,6 +479,19 @@ def test_victims_that_may_lose_too_little_make_no_room() -> None:
         assert bounds.loses_too_much(victims[:2], victims) is is_short
     unlimited = Bounds(session, ask_of(session, "new"), session.nodes, None, SlotCache())
     assert not unlimited.loses_too_much(victims, victims)
+
+
+def test_half_a_gpu_may_have_room_where_no_whole_one_is_idle() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 1)
+    cluster.pod("", 0, 0.5, on="n0", labels={"runai-gpu-group": "a"})
+    cluster.gang("part", 1, 0.5)
+    cluster.gang("whole", 1, 1)
+    session = opened(cluster)
+    short = {}
+    for name in ("part", "whole"):
+        short[name] = Bounds(session, ask_of(session, name), session.nodes, None, SlotCache()).are_short([])
+    assert short == {"part": False, "whole": True}
 
 
 def test_cordoned_nodes_give_no_room() -> None:

@@ -276,7 +276,10 @@ class JobSolver:
         return known
 
     def _place_again(self, replay: _Replay, bounds: Bounds | None) -> bool:
-        """Place the gang and, as far as it goes, the victims' gangs, in the order of queues and gangs."""
+        """Place the gang and, as far as it goes, the victims' gangs, in the order of queues and gangs.
+
+        What is told to a gang of which no pod waits is forgotten: nobody is shown it.
+        """
         session, view = self._session, replay.ask.view
         by_job: dict[str, list[TaskState]] = {}
         for task in replay.victims:
@@ -294,7 +297,10 @@ class JobSolver:
             if involved.pop(job.key, None) is None:
                 continue
             nodes = session.all_nodes if session.shortcuts and self._needs_no_choice(job) else replay.nodes
+            told = len(job.errors)
             success = allocate_job(session, replay.statement, job, nodes, pipeline_only=True)
+            if not _waits(job):
+                del job.errors[told:]
             if job is view:
                 if not success:
                     return False
