@@ -139,16 +139,4 @@ def admin_of(request: Request) -> User:
 def _values(request: Request) -> ScheduleValues:
     wish = ScheduleSerializer(data=request.data)
     wish.is_valid(raise_exception=True)
-    data = wish.validated_data
-    return ScheduleValues(
-        name=data["name"],
-        frequency=Frequency(data["frequency"]),
-        weekday=Weekday(data["weekday"]),
-        at=data["at"],
-        zone=data["zone"],
-        coverage_hours=Coverage(data["coverage_hours"]),
-        attached=tuple(ReportForm(form) for form in data.get("attached", ())),
-        is_enabled=data["is_enabled"],
-        clusters=tuple(data.get("clusters", ())),
-        channels=tuple(data.get("channels", ())),
-    )
+    return ScheduleValues.of(wish.validated_data)

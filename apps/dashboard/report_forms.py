@@ -97,19 +97,7 @@ class ScheduleForm(forms.Form):
 
     def values(self) -> ScheduleValues:
         """Return what was decided, after a good check."""
-        data = self.cleaned_data
-        return ScheduleValues(
-            name=data["name"],
-            frequency=Frequency(data["frequency"]),
-            weekday=Weekday(data["weekday"]),
-            at=data["at"],
-            zone=data["zone"],
-            coverage_hours=Coverage(data["coverage_hours"]),
-            attached=tuple(ReportForm(form) for form in data["attached"]),
-            is_enabled=data["is_enabled"],
-            clusters=tuple(data["clusters"]),
-            channels=tuple(data["channels"]),
-        )
+        return ScheduleValues.of(self.cleaned_data)
 
 
 def _initial(schedule: ReportSchedule | None) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
 from functools import cache
+from typing import Any
 from zoneinfo import available_timezones
 
 from django.db import IntegrityError, transaction
@@ -34,6 +35,22 @@ class ScheduleValues:
     is_enabled: bool = True
     clusters: tuple[Cluster, ...] = field(default=())
     channels: tuple[Channel, ...] = field(default=())
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> ScheduleValues:
+        """Return what a form or a request body decides that was found good; its lists may be left out."""
+        return cls(
+            name=data["name"],
+            frequency=Frequency(data["frequency"]),
+            weekday=Weekday(data["weekday"]),
+            at=data["at"],
+            zone=data["zone"],
+            coverage_hours=Coverage(data["coverage_hours"]),
+            attached=tuple(ReportForm(form) for form in data.get("attached", ())),
+            is_enabled=data["is_enabled"],
+            clusters=tuple(data.get("clusters", ())),
+            channels=tuple(data.get("channels", ())),
+        )
 
 
 @cache
