@@ -448,6 +448,13 @@ def test_gpus_of_nodes_count_shared_mig_and_terminating_ones() -> None:
     assert capacities.of_domains(HOST) == gpus
 
 
+def test_free_parts_of_shared_gpus_count_where_no_node_has_mig() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 2)
+    cluster.pod("", 0, 0.25, on="n0", labels={"runai-gpu-group": "a"})
+    assert future_gpus(opened(cluster).nodes["n0"]) == 1.75
+
+
 # Bounds
 
 
