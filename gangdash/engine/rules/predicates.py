@@ -207,9 +207,7 @@ class Predicates:
 
     def _opens_group(self, task: TaskState, node: NodeState) -> bool:
         """Only groups named by a number are taken for existing ones, so on most clusters every group is new."""
-        choice = choose_groups(self._session, task, node, pipeline_only=False)
-        if choice is None or choice.is_releasing:
-            choice = choose_groups(self._session, task, node, pipeline_only=True)
+        choice = choose_groups(self._session, task, node, pipeline_only=True)
         return choice is None or any(not group.isdecimal() for group in choice.groups)
 
     def _ports_taken(self, task: TaskState, node: NodeState) -> bool:
