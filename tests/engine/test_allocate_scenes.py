@@ -474,3 +474,10 @@ def test_start_is_noted_for_gangs_that_begin_to_run_now() -> None:
     session = open_session(snapshot, snapshot.shards[0])
     allocate.execute(session)
     assert {job.name: job.last_start for job in session.jobs.values()} == {"grows": None, "starts": NOW, "waits": None}
+
+
+def test_step_asks_only_for_what_is_missing_to_the_minimum() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 3)
+    cluster.gang("g", 4, minimum=3, on=["n0"])
+    assert counts(cluster.run("allocate"), "g") == {"kept": 1, "bound": 2, "pending": 1}

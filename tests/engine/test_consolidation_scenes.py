@@ -110,3 +110,14 @@ def test_the_maximum_of_victims(*, maximum: int, new: str, several: bool) -> Non
     result = cluster.run("allocate", "consolidation")
     assert outcome(result, "new") == new
     assert gang_of(result, "new").one_of_several is several
+
+
+def test_pod_without_gpus_is_not_moved_to_a_node_that_the_gang_could_not_use() -> None:
+    """Room is sought on nodes with GPUs to give, and on those that victims leave: cpu elsewhere is not looked at."""
+    cluster = Cluster()
+    cluster.node("n0", 1, cpu=4)
+    cluster.node("n1", 0, cpu=64)
+    cluster.gang("plain", 1, 0, cpu=4, on=["n0"])
+    cluster.gang("new", 1, 1, cpu=2)
+    result = cluster.run("allocate", "consolidation")
+    assert (outcome(result, "plain"), outcome(result, "new")) == ("kept", "unschedulable")

@@ -237,3 +237,14 @@ def test_the_strictest_limit_of_losses_holds() -> None:
     assert alone is not None
     assert both is not None
     assert (alone(victims, victims), both(victims, victims)) == (3.0, 1.0)
+
+
+def test_only_gangs_within_their_fair_share_are_tried_and_none_without_the_rule() -> None:
+    cluster = Cluster()
+    _two_queues((2, 2), (4, 1), (1, 3))(cluster)
+    cluster.gang("fair", 1, 1, queue="q1")
+    session = open_session(cluster.snapshot(), cluster.snapshot().shards[0])
+    action = reclaim._Reclaim(session)
+    assert [action.may_try(session.jobs[name]) for name in ("new", "fair")] == [False, True]
+    session.hooks.can_reclaim.clear()
+    assert not action.may_try(session.jobs["fair"])

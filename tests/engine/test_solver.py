@@ -14,7 +14,7 @@ from gangdash.engine.actions import solver_filters, solver_generators
 from gangdash.engine.actions.ordering import JobsByQueue, Selection
 from gangdash.engine.actions.solver import End, JobSolver, Means, _Search
 from gangdash.engine.actions.solver_bounds import Bounds, SlotCache
-from gangdash.engine.actions.solver_budget import ActionBudget
+from gangdash.engine.actions.solver_budget import ActionBudget, trial_seconds
 from gangdash.engine.actions.solver_capacity import Capacities, future_gpus
 from gangdash.engine.actions.solver_failed import FailedJobs, is_easier, is_smaller, signature
 from gangdash.engine.actions.solver_generators import Ground, multi_node_gang, node_local_greedy
@@ -488,6 +488,20 @@ def test_victims_that_may_lose_too_little_make_no_room() -> None:
     assert not unlimited.loses_too_much(victims, victims)
 
 
+def test_victims_that_share_gpus_prove_nothing_about_losses() -> None:
+    cluster = Cluster()
+    cluster.node("n0", 2)
+    cluster.gang("whole", 1, 1, on=["n0"])
+    cluster.gang("part", 0, group={"min_member": 1})
+    cluster.pod("part", 0, 0.5, on="n0", labels={"runai-gpu-group": "a"})
+    cluster.gang("new", 1, 1, kind="build")
+    session = opened(cluster)
+    bounds = Bounds(session, ask_of(session, "new"), session.nodes, lambda *_: 0.0, SlotCache())
+    victims = {task.name: task for task in session.tasks.values()}
+    assert bounds.loses_too_much([victims["whole-0"]], [victims["whole-0"]])
+    assert not bounds.loses_too_much([victims["whole-0"]], [victims["whole-0"], victims["part-0"]])
+
+
 def test_half_a_gpu_may_have_room_where_no_whole_one_is_idle() -> None:
     cluster = Cluster()
     cluster.node("n0", 1)
@@ -530,6 +544,12 @@ def _budgets(cluster: Cluster, **limits: float) -> Cluster:
 def _hits(cluster: Cluster) -> dict[str, str]:
     result = cluster.run("allocate", "preempt")
     return {gang.name: gang.budget_hit for gang in result.gangs if gang.name.startswith("new")}
+
+
+def test_trial_costs_by_pods_times_nodes_and_by_waiting_gangs() -> None:
+    base = trial_seconds(pods=0, nodes=0, waiting=0)
+    assert trial_seconds(pods=10, nodes=1000, waiting=0) - base == pytest.approx(0.021)
+    assert trial_seconds(pods=0, nodes=1000, waiting=100) - base == pytest.approx(0.0012)
 
 
 def test_gangs_that_an_action_has_no_time_for_say_so() -> None:
