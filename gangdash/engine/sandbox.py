@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass
 
 from gangdash.engine.cycle import ACTIONS
+from gangdash.engine.rules.affinity import remembered
 from gangdash.engine.rules.fairshare import divide_again, pending_amounts
 from gangdash.engine.rules.queue_order import Standings
 from gangdash.engine.session import Amounts, JobState, Kind, Session, Statement, Status
@@ -151,6 +152,9 @@ def _notes_kept(session: Session) -> Iterator[None]:
         for job in session.jobs.values()
     ]
     notes = (session.done, session.fits, session.budget_hits, session.one_of_several)
+    looks = remembered(session)
+    looked = (looks.states, looks.free, looks.indifferent)
+    looks.states, looks.free, looks.indifferent = dict(looks.states), set(looks.free), set(looks.indifferent)
     for job, *_ in jobs:
         job.errors, job.task_errors = [], {}
     session.done, session.fits, session.budget_hits, session.one_of_several = [], {}, {}, set()
@@ -162,6 +166,7 @@ def _notes_kept(session: Session) -> Iterator[None]:
             job.allocated, job.errors, job.task_errors = allocated, errors, task_errors
             job.last_start, job.last_eviction, job.stale_since = last_start, last_eviction, stale_since
         session.done, session.fits, session.budget_hits, session.one_of_several = notes
+        looks.states, looks.free, looks.indifferent = looked
 
 
 @contextmanager

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gangdash.engine.explain.lifts import LIFTS, Rule
 from gangdash.engine.plugins import open_session
-from gangdash.engine.sandbox import attempts_in_turn
+from gangdash.engine.rules.affinity import remembered
+from gangdash.engine.sandbox import attempt, attempts_in_turn
 from gangdash.engine.session import JobState
 from tests.engine.builders import Cluster
-from tests.engine.worlds import state_of
+from tests.engine.worlds import LONELY, state_of
 
 
 def limited() -> Cluster:
@@ -43,3 +44,17 @@ def test_a_gang_that_nothing_starts_is_asked_to_the_end() -> None:
     found = attempts_in_turn(session, {"g": [[]]})
     assert [attempt.starts for attempt in found["g"]] == [False]
     assert {"allocate g", "allocate later"} < set(turns)
+
+
+def test_what_an_attempt_settles_about_a_pods_neighbours_is_forgotten() -> None:
+    """The scheduler asks once in a session whether terms reach a pod; an attempt may ask before the cycle would."""
+    cluster = limited()
+    cluster.gang("lonely", 1, 1, queue="q", pod={"affinity": LONELY})
+    snapshot = cluster.snapshot()
+    session = open_session(snapshot, snapshot.shards[0])
+    seen = list[set[str]]()
+    session.hooks.before_turn.append(lambda *_: seen.append(set(remembered(session).free)))
+    assert attempt(session, session.jobs["g"], alone=False, lifts=[LIFTS[Rule.LIMIT]]).starts
+    assert any(seen)
+    known = remembered(session)
+    assert (known.states, known.free, known.indifferent) == ({}, set(), set())

@@ -73,9 +73,27 @@ def has_terms(pod: Pod) -> bool:
     )
 
 
+@dataclass(slots=True)
+class Remembered:
+    """What the first look at a task settled for the rest of the session, by the task's uid, as in the scheduler."""
+
+    states: dict[str, AffinityState] = field(default_factory=dict)
+    free: set[str] = field(default_factory=set)
+    """Tasks that no term reaches: nothing is asked for them again."""
+    indifferent: set[str] = field(default_factory=set)
+    """Tasks that nothing prefers anything for."""
+
+
+def remembered(session: Session) -> Remembered:
+    found = session.memo.get(Remembered)
+    if not isinstance(found, Remembered):
+        found = session.memo[Remembered] = Remembered()
+    return found
+
+
 def install(session: Session) -> None:
     """Let preferences between pods score the nodes."""
-    session.hooks.node_scorers.append(PodAffinityScore(affinity_index(session)))
+    session.hooks.node_scorers.append(PodAffinityScore(affinity_index(session), remembered(session)))
 
 
 def affinity_index(session: Session) -> PodAffinityIndex:
@@ -100,18 +118,18 @@ class PodAffinityScore:
     A task that nothing prefers anything for is not looked at again in the session, as in the scheduler.
     """
 
-    def __init__(self, index: PodAffinityIndex) -> None:
+    def __init__(self, index: PodAffinityIndex, known: Remembered) -> None:
         self._index = index
+        self._known = known
         self._scores: dict[Pair, int] = {}
-        self._indifferent: set[str] = set()
 
     def prepare(self, task: TaskState, nodes: Sequence[NodeState]) -> None:
         self._scores = {}
-        if not self._index.active or task.uid in self._indifferent:
+        if not self._index.active or task.uid in self._known.indifferent:
             return
         scores = self._index.scores(task.pod)
         if scores is None:
-            self._indifferent.add(task.uid)
+            self._known.indifferent.add(task.uid)
         else:
             self._scores = scores
 

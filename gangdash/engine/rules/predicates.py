@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gangdash.engine.model.pod import HostPort
 from gangdash.engine.model.selectors import NodeSelectorTerm, Toleration
-from gangdash.engine.rules.affinity import AffinityState, affinity_index
+from gangdash.engine.rules.affinity import AffinityState, affinity_index, remembered
 from gangdash.engine.rules.gpu_sharing import choose_groups
 from gangdash.engine.rules.matching import host_ports, node_matches_pod, ports_conflict, untolerated_taint
 from gangdash.engine.rules.prepredicates import PrePredicates
@@ -67,8 +67,7 @@ class Predicates:
         self.volumes = VolumeRules(snapshot, ignore_space=self._params.schedule_csi_storage)
         self.pre = PrePredicates(session, self.volumes)
         self._affinity = affinity_index(session)
-        self._affinity_states: dict[str, AffinityState] = {}
-        self._free_of_affinity: set[str] = set()
+        self._known = remembered(session)
         self._by_demand: dict[_Demands, dict[int, _Fixed]] = {}
         self._answers: dict[str, dict[int, _Fixed]] = {}
         """Per task uid the answers by node index that it shares with all tasks of equal demands."""
@@ -121,13 +120,13 @@ class Predicates:
         return f"Scheduling conditions were not met for pod {task.namespace}/{task.name}:\n{lines}"
 
     def _note_affinity(self, task: TaskState) -> AffinityState | None:
-        if not self._affinity.active or task.uid in self._free_of_affinity:
+        if not self._affinity.active or task.uid in self._known.free:
             return None
         state = self._affinity.pre_filter(task.pod)
         if state is None:
-            self._free_of_affinity.add(task.uid)
+            self._known.free.add(task.uid)
         else:
-            self._affinity_states[task.uid] = state
+            self._known.states[task.uid] = state
         return state
 
     # Per pod and node
@@ -215,9 +214,9 @@ class Predicates:
         return bool(used and wanted) and ports_conflict(wanted, [p for ports in (used or {}).values() for p in ports])
 
     def _affinity_failures(self, task: TaskState, node: NodeState) -> Iterator[tuple[str, ...]]:
-        if task.uid in self._free_of_affinity:
+        if task.uid in self._known.free:
             return
-        state = self._affinity_states.get(task.uid) or self._note_affinity(task)
+        state = self._known.states.get(task.uid) or self._note_affinity(task)
         reason = self._affinity.failure(state, node.node) if state is not None else ""
         if reason:
             yield (reason,)
