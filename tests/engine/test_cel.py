@@ -41,6 +41,8 @@ DEVICE = Device(
         ('device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) == 0', True),
         ('device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("80Gi"))', False),
         ('device.capacity["gpu.example.com"].memory.isLessThan(quantity("90G"))', True),
+        ('device.capacity["gpu.example.com"].memory.isLessThan(quantity("86G"))', True),
+        ('device.capacity["gpu.example.com"].memory.isLessThan(quantity("85G"))', False),
         ('true && (false || device.driver == "gpu.example.com")', True),
         ('device.attributes["none"].x == 1 || true', True),
         ('false && device.attributes["none"].x == 1', False),

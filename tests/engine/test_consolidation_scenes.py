@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from gangdash.engine.actions import allocate, consolidation
 from gangdash.engine.model.podgroup import TopologyConstraint
+from gangdash.engine.plugins import open_session
 from tests.engine.builders import RACK, ZONE, Cluster, counts, gang_of, outcome
 
 Scene = Callable[[Cluster], None]
@@ -121,3 +123,21 @@ def test_pod_without_gpus_is_not_moved_to_a_node_that_the_gang_could_not_use() -
     cluster.gang("new", 1, 1, cpu=2)
     result = cluster.run("allocate", "consolidation")
     assert (outcome(result, "plain"), outcome(result, "new")) == ("kept", "unschedulable")
+
+
+@pytest.mark.parametrize("shortcuts", [True, False])
+def test_gang_placed_before_is_not_told_what_a_trial_to_move_it_met(*, shortcuts: bool) -> None:
+    """Placed whole by allocate, then tried as a victim in vain: no pod of it waits, so nobody is shown a reason."""
+    cluster = Cluster()
+    for index in range(2):
+        cluster.node(f"n{index}", 3)
+        cluster.gang(f"old-{index}", 1, 2, on=[f"n{index}"], kind="build")
+    cluster.gang("early", 1, 1, age=900)
+    cluster.gang("new", 1, 2)
+    snapshot = cluster.snapshot()
+    session = open_session(snapshot, snapshot.shards[0])
+    session.shortcuts = shortcuts
+    allocate.execute(session)
+    consolidation.execute(session)
+    assert session.jobs["early"].errors == []
+    assert session.jobs["new"].errors != []

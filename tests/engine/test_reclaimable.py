@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from gangdash.engine.plugins import open_session
-from gangdash.engine.rules.reclaim_limit import levels, saturation
+from gangdash.engine.rules.reclaim_limit import levels, minus, plus, saturation
 from gangdash.engine.rules.reclaimable import Reclaimable, split_victim
 from gangdash.engine.rules.scenario import Scenario, Victim, demand_of
 from gangdash.engine.session import JobState, Session, TaskState
@@ -229,3 +229,8 @@ def test_memory_of_gpus_is_asked_where_some_node_says_how_much_one_has(
     snapshot = cluster.snapshot()
     session = open_session(snapshot, snapshot.shards[0])
     assert demand_of(session, session.jobs["g"]).involved - {0} == involved
+
+
+def test_amounts_are_added_and_taken_off_resource_by_resource() -> None:
+    assert plus((3, 2, 1), (1, 1, 1)) == (4, 3, 2)
+    assert minus((3, 2, 1), (1, 1, 1)) == (2, 1, 0)
