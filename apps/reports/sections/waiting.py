@@ -20,6 +20,7 @@ from apps.reports.sections.words import (
     numbers,
     said,
     table,
+    whole_sentence,
     words,
 )
 from gangdash.documents.model import BindingEntry
@@ -87,7 +88,7 @@ def _asks(period: Period, waiting: WaitingFacts) -> Table:
     """List the best options of all who wait: what one change starts is asked for once, most GPUs first."""
     link = links.triage_at(period.cluster, period.end)
     rows = [
-        (said(ask.who.replace("_", " "), link), said(clip(ask.sentence, 160)), amount(ask.gangs), amount(ask.gpus))
+        (said(ask.who.replace("_", " "), link), said(whole_sentence(ask.sentence)), amount(ask.gangs), amount(ask.gpus))
         for ask in waiting.asks[:ROWS]
     ]
     none = "No change is known that would start a waiting gang."
@@ -98,7 +99,7 @@ def needs(gang: WaitingGang) -> str:
     """Say what the first binding constraint needs and has; the sentence where it is no amount."""
     binding = gang.told.binding[0] if gang.told and gang.told.binding else None
     if binding is None or isinstance(binding.need, str):
-        return clip(gang.sentence, 120)
+        return whole_sentence(gang.sentence)
     return _shortfall(binding)
 
 
@@ -120,6 +121,6 @@ def best_option(gang: WaitingGang) -> str:
         return ""
     if gang.told.fixes:
         first = gang.told.fixes[0]
-        return clip(first.sentence, 120) if first.verified else f"{clip(first.sentence, 100)} (not re-run)"
+        return whole_sentence(first.sentence) if first.verified else f"{whole_sentence(first.sentence)} (not re-run)"
     refused = gang.told.fixes_refused
     return f"None of {counted(refused, 'change')} tried starts it" if refused else "No single change is known"

@@ -14,7 +14,7 @@ from apps.reports import links
 from apps.reports.content import NOT_READ_TEXT, UNSET_TEXT, Cell, Column, Figure, Known, Table
 from apps.reports.facts.waits import GangFacts
 from gangdash.engine.verdict import Verdict
-from gangdash.reasons.wording import clean, clip, duration
+from gangdash.reasons.wording import MAX_SENTENCE, clean, clip, duration
 
 ROWS = 10
 """Rows of a table in a report that is to fit on paper; the total is always said."""
@@ -135,6 +135,11 @@ def table(
     return Table(key, title, tuple(columns), found[:ROWS], len(found) if total is None else total, empty)
 
 
-def sentence_part(text: str, limit: int = 90) -> str:
+def whole_sentence(text: str) -> str:
+    """Return a sentence of the store whole: its end often says what to do."""
+    return clip(text, MAX_SENTENCE)
+
+
+def sentence_part(text: str) -> str:
     """Return a sentence of the store as the end of another one."""
-    return clip(text, limit).rstrip(".")
+    return whole_sentence(text).rstrip(".")
