@@ -132,7 +132,7 @@ def sections_of(facts: Facts, previous: Content | None) -> Iterator[Section]:
     yield headline_section(period, waiting=analysed, waits=waits, objective=facts.objectives[0], previous=previous)
     yield slo_section(period, objectives=facts.objectives)
     yield waiting_section(period, waiting=waiting)
-    yield why_section(period, waits=waits)
+    yield why_section(period, waits=waits, gap_seconds=facts.quality.gap_seconds)
     yield fit_section(period, capacity=facts.capacity, gpus_per_node=facts.gpus_per_node)
     yield queues_section(period, capacity=facts.capacity)
     yield evictions_section(period, waits=waits)

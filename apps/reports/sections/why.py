@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from apps.reports import links
 from apps.reports.content import Cell, Chart, ChartKind, Figure, Section, Series
@@ -99,8 +99,8 @@ def fork_of(code: str) -> str:
     return _BY_CODE.get(ReasonCode(code)) or _BY_VERDICT[VERDICT_OF[code]]
 
 
-def why_section(period: Period, *, waits: WaitFacts) -> Section:
-    """Build the section; without what was before there is no trend."""
+def why_section(period: Period, *, waits: WaitFacts, gap_seconds: float = 0.0) -> Section:
+    """Build the section; without what was before there is no trend. ``gap_seconds`` were not read."""
     knows_before = period.knows_before
     forks = list(_fork_rows(waits, knows_before))
     codes = sorted(waits.codes, key=lambda code: (-code.gpu_seconds, -code.gangs, code.code))
@@ -122,8 +122,15 @@ def why_section(period: Period, *, waits: WaitFacts) -> Section:
             table("codes", "By code", CODE_COLUMNS, rows, empty=none, total=len(codes)),
         ),
         charts=tuple(_charts(period, waits)),
-        notes=() if knows_before else (f"What was in the {earlier} before is not kept, so there is no trend.",),
+        notes=tuple(_notes(earlier, knows_before, gap_seconds)),
     )
+
+
+def _notes(earlier: str, knows_before: bool, gap_seconds: float) -> Iterator[str]:
+    if not knows_before:
+        yield f"What was in the {earlier} before is not kept, so there is no trend."
+    if gap_seconds:
+        yield f"For {span(gap_seconds)} nothing was read; until the next reading each gang counts as it was last seen."
 
 
 def _before(waits: WaitFacts, earlier: str) -> Figure:
@@ -159,13 +166,12 @@ def _change(now: float, before: float, knows_before: bool) -> Cell:
 
 
 def _charts(period: Period, waits: WaitFacts) -> Iterator[Chart]:
-    series = tuple(
-        Series(verdict, word, waits.levels[verdict]) for verdict, word in VERDICTS.items() if verdict in waits.levels
-    )
-    if not series:
+    is_known = [period.knows(at + period.step) for at in period.step_starts]
+    levels = {verdict: waits.levels[verdict] for verdict in VERDICTS if verdict in waits.levels}
+    if not levels or not any(is_known):
         return
-    totals = [sum(values) for values in zip(*(one.values for one in series), strict=True)]
-    top = max(range(len(totals)), key=lambda at: totals[at])
+    series = tuple(Series(verdict, VERDICTS[verdict], _known(level, is_known)) for verdict, level in levels.items())
+    totals = [sum(values) for values in zip(*levels.values(), strict=True)]
     labels = tuple(at.isoformat() for at in period.step_starts)
     yield Chart(
         "waiting",
@@ -174,6 +180,11 @@ def _charts(period: Period, waits: WaitFacts) -> Iterator[Chart]:
         labels,
         series,
         "GPUs",
-        f"Mean waiting GPUs of each {span(period.step.total_seconds())}: at most {number(totals[top])}, "
+        f"Mean waiting GPUs of each {span(period.step.total_seconds())}: at most {number(max(totals))}, "
         f"{number(totals[-1])} at the end; {', '.join(one.label for one in series)}.",
     )
+
+
+def _known(values: Sequence[float], is_known: Sequence[bool]) -> tuple[float | None, ...]:
+    """Return None for what lies before the first reading: nobody knows who waited then."""
+    return tuple(value if known else None for value, known in zip(values, is_known, strict=True))
