@@ -6,9 +6,10 @@ outside a page; a test holds them equal to the tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import nlargest
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -20,6 +21,10 @@ Theme = Literal["light", "dark"]
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, sans-serif'
 FILL_OPACITY = 0.4
 EDGE_WIDTH = 2
+GAPS_NAMED = 8
+"""Labels of gaps; beyond a few they cover one another."""
+GAPS_APART = 2000
+"""Gaps closer than this part of the time between the first and the last are less than a pixel apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,27 +187,25 @@ def add_pin(figure: go.Figure, at: datetime, theme: Theme) -> None:
 
 
 def add_gaps(figure: go.Figure, gaps: Iterable[tuple[datetime, datetime]], theme: Theme) -> None:
-    """Cover what was not read: a line through it would claim to know."""
-    palette = PALETTES[theme]
-    for start, end in gaps:
-        figure.add_shape(
-            type="rect",
-            x0=start,
-            x1=end,
-            y0=0,
-            y1=1,
-            yref="paper",
-            line={"width": 0},
-            fillcolor=palette.sunken,
-            name="gap",
-        )
-        figure.add_annotation(
-            x=start + (end - start) / 2,
-            y=1,
-            yref="paper",
-            yanchor="top",
-            xanchor="center",
-            text="not read",
-            showarrow=False,
-            name="gap",
-        )
+    """Cover what was not read: a line through it would claim to know. The widest ones say so in words."""
+    found = joined_gaps(sorted(gaps))
+    named = nlargest(GAPS_NAMED, found, key=lambda gap: gap[1] - gap[0])
+    cover = {"type": "rect", "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 0}, "name": "gap"}
+    words = {"y": 1, "yref": "paper", "yanchor": "top", "xanchor": "center", "text": "not read", "showarrow": False}
+    covers = [cover | {"x0": start, "x1": end, "fillcolor": PALETTES[theme].sunken} for start, end in found]
+    labels = [words | {"x": start + (end - start) / 2, "name": "gap"} for start, end in sorted(named)]
+    figure.update_layout(shapes=(*figure.layout.shapes, *covers), annotations=(*figure.layout.annotations, *labels))
+
+
+def joined_gaps(gaps: Sequence[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
+    """Return gaps, in order of time, with those joined that no chart could show apart."""
+    if not gaps:
+        return []
+    apart = (gaps[-1][1] - gaps[0][0]) / GAPS_APART
+    found = [gaps[0]]
+    for start, end in gaps[1:]:
+        if start - found[-1][1] <= apart:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found

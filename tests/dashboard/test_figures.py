@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.dashboard import figures, gang_figures, gang_page
+from apps.dashboard import chart_style, figures, gang_figures, gang_page
 from apps.dashboard.chart_style import PALETTES, Theme
 from apps.dashboard.gang_figures import DomainRow, ReasonRow
 from apps.dashboard.marks import VERDICTS
@@ -172,3 +172,16 @@ def test_dark_values_are_the_same_in_both_places() -> None:
     wished = css[css.index(':root:not([data-theme="light"]) {') :]
     wished = wished[: wished.index("}")]
     assert dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]+)", wished)) == _tokens("dark")
+
+
+def test_thousands_of_gaps_are_drawn_as_few_and_hide_no_wide_reading() -> None:
+    minute = timedelta(minutes=1)
+    short = [(START + 2 * n * minute, START + (2 * n + 1) * minute) for n in range(3000)]
+    late = START + timedelta(days=6)
+    found = chart_style.joined_gaps([*short, (late, late + timedelta(hours=2))])
+    assert found == [(START, short[-1][1]), (late, late + timedelta(hours=2))]
+    wide = [(START + n * timedelta(hours=2), START + n * timedelta(hours=2) + minute * 60) for n in range(40)]
+    assert chart_style.joined_gaps(wide) == wide
+    drawn = figures.waiting_figure(series(gaps=tuple(wide)))
+    assert len([shape for shape in drawn.layout.shapes if shape.name == "gap"]) == 40
+    assert len([note for note in drawn.layout.annotations if note.name == "gap"]) == chart_style.GAPS_NAMED
