@@ -138,7 +138,8 @@ def test_keyboard_reaches_search_rows_palette_and_sheet(browser: tuple[Tab, str]
     assert page.until("document.querySelector('#palette-list li')?.textContent.includes('whisper-large-ft-1')")
     page.open(url + GANG)
     page.press("[")
-    assert page.until("location.search.includes('at=') && document.querySelector('#strip.pinned')?.textContent")
+    assert page.until("location.search.includes('at=') && document.readyState === 'complete'")
+    assert page.run("document.querySelector('#strip.pinned').textContent")
     page.press("]")
     assert page.until("!location.search.includes('at=') && document.readyState === 'complete'")
     assert page.faults == []
