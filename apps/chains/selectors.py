@@ -25,16 +25,20 @@ class Resolved:
     top: TopObject | None = None
 
 
+def _named(cluster: str, namespace: str, text: str) -> Q:
+    """Return the filter of a list: what is empty narrows nothing, of the text each word must be in the name."""
+    named = Q(cluster__name=cluster) if cluster else Q()
+    if namespace:
+        named &= Q(namespace=namespace)
+    for word in text.replace("\x00", "").split():
+        named &= Q(name__icontains=word)
+    return named
+
+
 def top_list(*, scope: Scope, cluster: str = "", namespace: str = "", text: str = "") -> QuerySet[TopObject]:
     """Return the workloads that the reader may see in clusters that are read."""
     rows = TopObject.objects.select_related("cluster").filter(cluster__removed_at=None).filter(scope.namespace_filter())
-    if cluster:
-        rows = rows.filter(cluster__name=cluster)
-    if namespace:
-        rows = rows.filter(namespace=namespace)
-    for word in text.replace("\x00", "").split():
-        rows = rows.filter(name__icontains=word)
-    return rows
+    return rows.filter(_named(cluster, namespace, text))
 
 
 def top_list_at(
@@ -43,13 +47,7 @@ def top_list_at(
     """Return how the visible workloads stood at a moment; ``top_then`` makes a workload of each."""
     held = Q(until=None) | Q(until__gt=at)
     rows = TopMoment.objects.select_related("cluster").filter(held, scope.namespace_filter(), since__lte=at)
-    if cluster:
-        rows = rows.filter(cluster__name=cluster)
-    if namespace:
-        rows = rows.filter(namespace=namespace)
-    for word in text.replace("\x00", "").split():
-        rows = rows.filter(name__icontains=word)
-    return rows
+    return rows.filter(_named(cluster, namespace, text))
 
 
 def moment_list(*, top: TopObject) -> QuerySet[TopMoment]:

@@ -6,25 +6,31 @@ import gzip
 from datetime import datetime
 
 from apps.clusters.models import Cluster
-from apps.collector.models import Reading, ReadingContent
+from apps.collector.models import Reading as StoredReading
+from apps.collector.models import ReadingContent
 from apps.collector.packing import LEVEL, unpacked
 from apps.diagnosis.choices import AnalysisOutcome
 from apps.diagnosis.models import Snapshot
 from apps.errors import ApplicationError
+from gangdash.kube.reading import Reading
 from gangdash.snapshot.archive import write_dump
 
 
-def snapshot_dump(*, snapshot: Snapshot) -> bytes:
-    """Return the gzipped dump of a moment; refuse where its objects are not kept any more."""
+def moment_reading(*, snapshot: Snapshot) -> Reading:
+    """Return the objects of a moment; refuse where they are not kept any more."""
     if snapshot.reading is None:
         raise ApplicationError("dump_expired", "The objects of this moment are not kept any more")
     try:
-        reading = unpacked(
+        return unpacked(
             reading=snapshot.reading, as_of=snapshot.as_of, history=snapshot.history, name=snapshot.cluster.name
         )
     except ReadingContent.DoesNotExist as error:
         raise ApplicationError("dump_expired", "The objects of this moment are not kept any more") from error
-    return gzip.compress(write_dump(reading), LEVEL, mtime=0)
+
+
+def snapshot_dump(*, snapshot: Snapshot) -> bytes:
+    """Return the gzipped dump of a moment; refuse where its objects are not kept any more."""
+    return gzip.compress(write_dump(moment_reading(snapshot=snapshot)), LEVEL, mtime=0)
 
 
 def moment_dump(*, cluster: Cluster, at: datetime) -> tuple[str, bytes]:
@@ -33,7 +39,7 @@ def moment_dump(*, cluster: Cluster, at: datetime) -> tuple[str, bytes]:
     Where that content was analysed, the dump has the time and history of the analysis nearest before the moment, so
     that the replay says what was said; else it has the moment itself and no history.
     """
-    reading = Reading.objects.filter(cluster=cluster, as_of__lte=at).order_by("-as_of", "-pk").first()
+    reading = StoredReading.objects.filter(cluster=cluster, as_of__lte=at).order_by("-as_of", "-pk").first()
     if reading is None:
         raise ApplicationError("dump_expired", "The objects of this moment are not kept")
     done = (

@@ -17,10 +17,9 @@ from django.core.cache import cache
 
 from apps.accounts.scope import Scope
 from apps.clusters.models import Cluster
-from apps.collector.models import ReadingContent
-from apps.collector.packing import unpacked
 from apps.diagnosis.choices import AnalysisOutcome
 from apps.diagnosis.models import Snapshot
+from apps.diagnosis.services.downloads import moment_reading
 from apps.errors import ApplicationError
 from apps.workloads.veil import HIDDEN
 from gangdash import __version__
@@ -142,15 +141,7 @@ def _run(cluster: Cluster, snapshot: Snapshot, scope: Scope, changes: Sequence[C
 
 
 def _objects(snapshot: Snapshot) -> ClusterSnapshot:
-    if snapshot.reading is None:
-        raise ApplicationError("dump_expired", "The objects of this moment are not kept any more")
-    try:
-        reading = unpacked(
-            reading=snapshot.reading, as_of=snapshot.as_of, history=snapshot.history, name=snapshot.cluster.name
-        )
-    except ReadingContent.DoesNotExist as error:
-        raise ApplicationError("dump_expired", "The objects of this moment are not kept any more") from error
-    objects = snapshot_of(reading)
+    objects = snapshot_of(moment_reading(snapshot=snapshot))
     if len(objects.nodes) > NODES_MAX or len(objects.pods) > PODS_MAX:
         raise ApplicationError(
             "cluster_too_large",
