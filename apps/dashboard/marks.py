@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gangdash.engine.verdict import Certainty, Match, ReasonCode, Verdict, Who
 from gangdash.reasons import REGISTRY, Reason
 from gangdash.reasons.identifiers import MEANINGS
+from gangdash.reasons.labels import VERDICT_LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +24,23 @@ class Mark:
     word: str
 
 
+_ICONS: Mapping[str, str] = {
+    Verdict.NO_FIT: "nofit",
+    Verdict.NODE: "node",
+    Verdict.POLICY: "policy",
+    Verdict.CONFIG: "config",
+    Verdict.GATED: "gated",
+    Verdict.STUCK: "stuck",
+    Verdict.PARTIAL: "partial",
+    Verdict.EVICTED: "evicted",
+    Verdict.VIOLATED: "violated",
+    Verdict.NO_VERDICT: "none",
+    Verdict.STARTING: "starting",
+    Verdict.WILL_START: "start",
+    Verdict.HEALTHY: "ok",
+}
 VERDICTS: Mapping[str, Mark] = {
-    Verdict.NO_FIT: Mark("nofit", "nofit", "No fit"),
-    Verdict.NODE: Mark("node", "node", "Node state"),
-    Verdict.POLICY: Mark("policy", "policy", "Policy"),
-    Verdict.CONFIG: Mark("config", "config", "Config"),
-    Verdict.GATED: Mark("gated", "gated", "Gated"),
-    Verdict.STUCK: Mark("bad", "stuck", "Stuck"),
-    Verdict.PARTIAL: Mark("bad", "partial", "Partial"),
-    Verdict.EVICTED: Mark("bad", "evicted", "Evicted"),
-    Verdict.VIOLATED: Mark("bad", "violated", "Violated"),
-    Verdict.NO_VERDICT: Mark("none", "none", "No verdict"),
-    Verdict.STARTING: Mark("start", "starting", "Starting"),
-    Verdict.WILL_START: Mark("start", "start", "Will start"),
-    Verdict.HEALTHY: Mark("ok", "ok", "Healthy"),
+    verdict: Mark(label.family, _ICONS[verdict], label.word) for verdict, label in VERDICT_LABELS.items()
 }
 """In the order of charts: what stops a gang for longest first, what clears itself last."""
 

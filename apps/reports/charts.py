@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 
 from apps.reports import words
 from apps.reports.content import Chart, ChartKind, Series
+from gangdash.reasons.labels import VERDICT_LABELS
 
 TOP, PLOT, FOOT = 12.0, 120.0, 20.0
 """Pixels above the plot, of the plot, and of the labels below it."""
@@ -29,21 +30,7 @@ TICKS_MAX = 4
 LABELS_MAX = 6
 NAME_LENGTH = 30
 DASHES = ("", "6 3", "2 2", "8 3 2 3", "1 3", "10 4")
-FAMILIES = {
-    "NO_FIT": "nofit",
-    "NODE": "node",
-    "POLICY": "policy",
-    "CONFIG": "config",
-    "GATED": "gated",
-    "STUCK": "bad",
-    "PARTIAL": "bad",
-    "EVICTED": "bad",
-    "VIOLATED": "bad",
-    "NO_VERDICT": "none",
-    "STARTING": "start",
-    "WILL_START": "start",
-    "HEALTHY": "ok",
-}
+FAMILIES = {verdict: label.family for verdict, label in VERDICT_LABELS.items()}
 """The colour of a verdict, the same as on the pages."""
 PALETTE = ("np", "borrow", "pre", "ok", "config", "none")
 """Colours of series that are no verdicts, told apart by their pattern as well."""

@@ -14,26 +14,13 @@ from django.template.loader import render_to_string
 from apps.reports import words
 from apps.reports.charts import Picture, picture
 from apps.reports.content import Cell, Column, Content, Figure, Section, Table
+from gangdash.reasons.labels import VERDICT_LABELS
 
 NARROW_COLUMNS = 5
 HEADLINE = "headline"
 VERDICT = "verdict"
 """The key of columns that name a verdict; a colon may follow it."""
-FAMILIES_BY_WORD = {
-    "No fit": "nofit",
-    "Node state": "node",
-    "Policy": "policy",
-    "Config": "config",
-    "Gated": "gated",
-    "Stuck": "bad",
-    "Evicted": "bad",
-    "Partial": "bad",
-    "Violated": "bad",
-    "Starting": "start",
-    "Will start": "start",
-    "No verdict": "none",
-    "Healthy": "ok",
-}
+FAMILIES_BY_WORD = {label.word: label.family for label in VERDICT_LABELS.values()}
 """The colour of a verdict by the word that reports write for it."""
 
 

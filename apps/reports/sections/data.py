@@ -12,20 +12,8 @@ from apps.reports.content import Figure, NotRead, Section
 from apps.reports.facts.period import Period
 from apps.reports.facts.quality import QualityFacts
 from apps.reports.facts.waiting import WaitingFacts
-from apps.reports.sections.words import (
-    ROWS,
-    amount,
-    counted,
-    figure,
-    lasting,
-    moment,
-    number,
-    numbers,
-    said,
-    span,
-    table,
-    words,
-)
+from apps.reports.sections.words import ROWS, amount, counted, figure, lasting, numbers, said, span, table, words
+from apps.reports.words import moment, number
 from gangdash.engine.verdict import Certainty
 
 GAP_COLUMNS = (words("from", "From"), words("to", "To"), numbers("for", "For"), words("reason", "Reason"))

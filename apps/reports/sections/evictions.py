@@ -17,12 +17,12 @@ from apps.reports.sections.words import (
     gpu_hours,
     hours,
     lasting,
-    moment,
     numbers,
     said,
     table,
     words,
 )
+from apps.reports.words import moment
 
 EVICTION_COLUMNS = (
     words("gang", "Gang"),

@@ -13,7 +13,8 @@ from apps.reports import links
 from apps.reports.content import Cell, Figure, Section, Table
 from apps.reports.facts.capacity import Capacity, CapacityFacts, LevelFacts
 from apps.reports.facts.period import Period
-from apps.reports.sections.words import amount, counted, figure, moment, number, numbers, said, table, words
+from apps.reports.sections.words import amount, counted, figure, numbers, said, table, words
+from apps.reports.words import moment, number
 
 SIZES = (1, 2, 4, 8, 16)
 COLUMNS = (

@@ -14,14 +14,13 @@ from apps.reports.sections.words import (
     figure,
     gang_cell,
     lasting,
-    moment,
-    number,
     numbers,
     said,
     span,
     table,
     words,
 )
+from apps.reports.words import moment, number
 from gangdash.engine.verdict import ReasonCode
 
 SILENCES = (ReasonCode.SCHEDULER_SILENT, ReasonCode.CONTROLLER_SILENT)

@@ -18,8 +18,6 @@ from apps.reports.sections.words import (
     figure_not_read,
     gpu_hours,
     lasting,
-    moment,
-    number,
     numbers,
     percent,
     said,
@@ -27,6 +25,7 @@ from apps.reports.sections.words import (
     table,
     words,
 )
+from apps.reports.words import moment, number
 
 NODE_COLUMNS = (
     words("node", "Node"),

@@ -11,18 +11,8 @@ from apps.reports.facts.objectives import ObjectiveFacts
 from apps.reports.facts.period import Period
 from apps.reports.facts.waiting import WaitingFacts
 from apps.reports.facts.waits import WaitFacts
-from apps.reports.sections.words import (
-    VERDICTS,
-    counted,
-    figure,
-    gpu_hours,
-    hours,
-    moment,
-    number,
-    percent,
-    sentence_part,
-    span,
-)
+from apps.reports.sections.words import VERDICTS, counted, figure, gpu_hours, hours, percent, sentence_part, span
+from apps.reports.words import moment, number
 from gangdash.reasons.wording import clip
 
 KEY = "headline"

@@ -16,7 +16,6 @@ from apps.reports.sections.words import (
     figure,
     gang_cell,
     lasting,
-    number,
     numbers,
     percent,
     said,
@@ -24,6 +23,7 @@ from apps.reports.sections.words import (
     table,
     words,
 )
+from apps.reports.words import number
 
 COLUMNS = (
     words("gang", "Gang"),

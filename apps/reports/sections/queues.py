@@ -16,13 +16,13 @@ from apps.reports.sections.words import (
     gpu_hours,
     hours,
     lasting,
-    number,
     numbers,
     said,
     span,
     table,
     words,
 )
+from apps.reports.words import number
 from gangdash.reasons.wording import clip
 
 QUEUE_COLUMNS = (

@@ -19,14 +19,13 @@ from apps.reports.sections.words import (
     figure,
     figure_not_read,
     lasting,
-    moment,
-    number,
     numbers,
     percent,
     said,
     table,
     words,
 )
+from apps.reports.words import moment, number
 from gangdash.engine.verdict import Match, ReasonCode
 
 BINDS = (ReasonCode.BIND_FAILING, ReasonCode.BIND_LOOP)

@@ -13,8 +13,6 @@ from apps.reports.sections.words import (
     figure,
     gang_cell,
     lasting,
-    moment,
-    number,
     numbers,
     percent,
     said,
@@ -22,6 +20,7 @@ from apps.reports.sections.words import (
     table,
     words,
 )
+from apps.reports.words import moment, number
 from gangdash.reasons.wording import clip
 
 

@@ -15,14 +15,13 @@ from apps.reports.sections.words import (
     gang_cell,
     hours,
     lasting,
-    moment,
-    number,
     numbers,
     said,
     table,
     whole_sentence,
     words,
 )
+from apps.reports.words import moment, number
 from gangdash.documents.model import BindingEntry
 from gangdash.engine.identifiers import Unit
 from gangdash.reasons.wording import amount as amount_words

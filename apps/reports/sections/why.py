@@ -16,14 +16,13 @@ from apps.reports.sections.words import (
     figure,
     gpu_hours,
     hours,
-    number,
     numbers,
     said,
-    signed,
     span,
     table,
     words,
 )
+from apps.reports.words import number, signed
 from gangdash.engine.verdict import VERDICT_OF, ReasonCode, Verdict
 
 SATURATED, FRAGMENTED, LIMITED, BLOCKED, BROKEN = "Saturated", "Fragmented", "Limited", "Blocked", "Broken"

@@ -8,48 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from apps.reports import links
 from apps.reports.content import NOT_READ_TEXT, UNSET_TEXT, Cell, Column, Figure, Known, Table
 from apps.reports.facts.waits import GangFacts
+from apps.reports.words import number
 from gangdash.engine.verdict import Verdict
+from gangdash.reasons.labels import VERDICT_LABELS
 from gangdash.reasons.wording import MAX_SENTENCE, clean, clip, duration
 
 ROWS = 10
 """Rows of a table in a report that is to fit on paper; the total is always said."""
 HOUR = 3600.0
 NB = "\u00a0"
-MINUS = "\u2212"
 
 VERDICTS: Mapping[str, str] = {
-    Verdict.NO_FIT: "No fit",
-    Verdict.NODE: "Node state",
-    Verdict.POLICY: "Policy",
-    Verdict.CONFIG: "Config",
-    Verdict.GATED: "Gated",
-    Verdict.STUCK: "Stuck",
-    Verdict.EVICTED: "Evicted",
-    Verdict.PARTIAL: "Partial",
-    Verdict.VIOLATED: "Violated",
-    Verdict.STARTING: "Starting",
-    Verdict.WILL_START: "Will start",
-    Verdict.NO_VERDICT: "No verdict",
-    Verdict.HEALTHY: "Healthy",
+    verdict: VERDICT_LABELS[verdict].word
+    for verdict in (
+        Verdict.NO_FIT,
+        Verdict.NODE,
+        Verdict.POLICY,
+        Verdict.CONFIG,
+        Verdict.GATED,
+        Verdict.STUCK,
+        Verdict.EVICTED,
+        Verdict.PARTIAL,
+        Verdict.VIOLATED,
+        Verdict.STARTING,
+        Verdict.WILL_START,
+        Verdict.NO_VERDICT,
+        Verdict.HEALTHY,
+    )
 }
 """In the order of charts."""
-
-
-def number(value: float) -> str:
-    """Write an amount: whole from ten on, else with at most two decimals; thousands separated."""
-    rounded = round(value) if abs(value) >= 10 else round(value, 2)
-    text = f"{rounded:,.2f}".rstrip("0").rstrip(".")
-    return "0" if text in {"-0", ""} else text.replace("-", MINUS)
-
-
-def signed(value: float) -> str:
-    text = number(abs(value))
-    return text if text == "0" else f"{MINUS if value < 0 else '+'}{text}"
 
 
 def counted(value: float, singular: str, plural: str = "") -> str:
@@ -63,12 +54,6 @@ def percent(share: float) -> str:
 
 def span(seconds: float) -> str:
     return duration(seconds).replace(" ", NB)
-
-
-def moment(at: datetime, zone: str) -> str:
-    """Write a moment in the zone of the report."""
-    local = at.astimezone(ZoneInfo(zone))
-    return f"{local:%d %b %Y %H:%M} {local:%Z}".lstrip("0")
 
 
 def hours(seconds: float) -> float:

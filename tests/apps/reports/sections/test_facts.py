@@ -16,7 +16,7 @@ from apps.reports.facts.period import Period
 from apps.reports.facts.waiting import KEPT, First, WaitingGang
 from apps.reports.facts.waits import GangFacts, WaitTally, most_within
 from apps.reports.sections.why import FORKS, fork_of
-from apps.reports.sections.words import number, signed
+from apps.reports.words import number, signed
 from gangdash.engine.verdict import ReasonCode
 from tests.apps.reports.sections.build import END, period
 
